@@ -1,7 +1,7 @@
 """Reads the answers of metrics sources: a load watcher, metrics-server, Prometheus.
 
 Owns what is refused: values that are no numbers, nodes that do not exist, two values where one is meant. Never does
-I/O; an answer of many megabytes is read node by node, so that it can be read in a thread beside the event loop.
+I/O; an answer of many megabytes is read piece by piece, so that a thread that reads it never holds up the event loop.
 
 Source: github.com/paypal/load-watcher pkg/watcher, v0.2.4; Prometheus' HTTP API, v1; metrics.k8s.io/v1beta1.
 Differs: a value that is not finite is left out, where a load watcher cannot write one and its library keeps it. A node
@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 import msgspec
 
+from podium.client.json_pieces import list_items, map_items
 from podium.lib.error_text import UserFacingError, cut
 from podium.objects.core import Node
 from podium.objects.meta import RawQuantity
@@ -128,7 +129,7 @@ def _some(names: Mapping[str, None]) -> str:
 
 
 class _WatchedNodes(msgspec.Struct):
-    by_name: dict[str, msgspec.Raw] = msgspec.field(default_factory=dict, name="NodeMetricsMap")
+    by_name: msgspec.Raw = msgspec.field(default=msgspec.Raw(b"{}"), name="NodeMetricsMap")
 
 
 class _WatcherAnswer(msgspec.Struct):
@@ -143,7 +144,7 @@ def read_watcher(readings: Readings, body: bytes) -> None:
     """Read a load watcher's answer. Raises: MetricsError."""
     answer = _decode(msgspec.json.Decoder(_WatcherAnswer).decode, body)
     readings.window = answer.window
-    for text, raw in answer.data.by_name.items():
+    for text, raw in _legible(map_items(answer.data.by_name)):
         name = readings.node_of(text)
         if name is None:
             continue
@@ -175,7 +176,7 @@ class _NodeUsage(msgspec.Struct):
 
 
 class _UsageList(msgspec.Struct):
-    items: list[msgspec.Raw] | None = None
+    items: msgspec.Raw = msgspec.Raw(b"[]")
 
 
 _read_usage: Final = msgspec.json.Decoder(_NodeUsage).decode
@@ -183,7 +184,7 @@ _read_usage: Final = msgspec.json.Decoder(_NodeUsage).decode
 
 def read_metrics_server(readings: Readings, body: bytes, nodes: Mapping[str, Node]) -> None:
     """Read metrics-server's list, in percent of the nodes' capacity. Raises: MetricsError."""
-    for raw in _decode(msgspec.json.Decoder(_UsageList).decode, body).items or ():
+    for raw in _legible(list_items(_decode(msgspec.json.Decoder(_UsageList).decode, body).items)):
         try:
             item = _read_usage(raw)
         except msgspec.DecodeError:
@@ -227,7 +228,6 @@ class _PrometheusAnswer(msgspec.Struct, rename="camel"):
     data: _Vector = msgspec.field(default_factory=_Vector)
 
 
-_read_raws: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _read_series: Final = msgspec.json.Decoder(_Series).decode
 
 
@@ -240,7 +240,7 @@ def read_prometheus(readings: Readings, body: bytes, query: MetricsQuery) -> Non
         kind = cut(answer.data.result_type or "nothing")
         raise MetricsError(f"query {_cut_query(query)}: a vector is wanted, the answer is {kind}")
     highest: dict[str, float] = {}
-    for raw in _decode(_read_raws, answer.data.result):
+    for raw in _legible(list_items(answer.data.result)):
         try:
             series = _read_series(raw)
             measured = float(series.value[1]) * query.factor
@@ -268,9 +268,15 @@ def _cut_query(query: MetricsQuery) -> str:
     return query.expr[:_NAME_LENGTH_MAX]
 
 
-def _decode(decode: Callable[[Any], T], body: bytes | msgspec.Raw) -> T:
+def _decode(decode: Callable[[Any], T], body: bytes) -> T:
+    [answer] = _legible(map(decode, (body,)))
+    return answer
+
+
+def _legible(parts: Iterator[T]) -> Iterator[T]:
+    """Yield the parts of an answer while they are decoded. Raises: MetricsError if one cannot be."""
     try:
-        return decode(body)
+        yield from parts
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise MetricsError(f"the answer cannot be read: {cut(str(error))}") from None
     except RecursionError:

@@ -209,6 +209,6 @@ class MetricsReader:
         return await read_body(response, self._answer_bytes_max())
 
     def _answer_bytes_max(self) -> int:
-        """Return how long an answer may be. The loop waits while its outer form is read: 0.1 s for a MB at worst."""
+        """Return how long an answer may be. The loop waits while its outer form is read: a few ms for each MB."""
         node_count = sum(1 for _ in self._nodes())
         return min(_BYTES_BESIDE_NODES_MAX + node_count * _BYTES_OF_NODE_MAX, ANSWER_BYTES_MAX)

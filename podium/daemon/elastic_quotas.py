@@ -27,7 +27,7 @@ from podium.objects.requests import whole_amounts
 from podium.objects.resource_types import PODS
 from podium.objects.wire import BrokenObject
 from podium.plugins.contrib.capacity_scheduling.objects import ELASTIC_QUOTAS, ElasticQuota
-from podium.plugins.contrib.capacity_scheduling.quotas import Quota, Quotas
+from podium.plugins.contrib.capacity_scheduling.quotas import Quotas
 
 log = get_logger("scheduler")
 
@@ -73,18 +73,20 @@ class QuotaKeeper:
         self._pods = informers.informer(PODS)
         self._changed: dict[str, None] = {}
         """The namespaces to look at."""
+        self._unreported: dict[str, None] = {}
+        """The quotas of which it is not yet said whether they are suspicious: those beside them may come later."""
 
     def on_add(self, new: Pod | ElasticQuota) -> None:
         """A pod or a quota was added."""
         self._changed[new.metadata.namespace] = None
         if isinstance(new, ElasticQuota):
-            self._report(new)
+            self._unreported[new.key] = None
 
     def on_update(self, old: Pod | ElasticQuota, new: Pod | ElasticQuota) -> None:
         """A pod or a quota has changed."""
         self._changed[new.metadata.namespace] = None
         if isinstance(new, ElasticQuota) and isinstance(old, ElasticQuota) and new.spec != old.spec:
-            self._report(new)
+            self._unreported[new.key] = None
 
     def on_delete(self, old: Pod | ElasticQuota) -> None:
         """A pod or a quota was deleted."""
@@ -95,11 +97,8 @@ class QuotaKeeper:
 
     def _report(self, quota: ElasticQuota) -> None:
         """Log what is suspicious about a quota."""
-        for oddity in Quota.of(quota).oddities():
+        for oddity in self._quotas.oddities_of(quota):
             log.warning("Suspicious quota", quota=quota.key, detail=oddity)
-        siblings = sorted(sibling.key for sibling in self._quotas.objects.in_namespace(quota.metadata.namespace))
-        if len(siblings) > 1:
-            log.warning("Several quotas in one namespace: only the oldest counts", quotas=siblings)
 
     async def run(self) -> None:
         """Look at what has changed, every second, until cancelled. The informers have synced."""
@@ -109,6 +108,10 @@ class QuotaKeeper:
 
     async def write(self) -> None:
         """Write the status of the quotas that have changed. One that cannot be written is tried again later."""
+        reports, self._unreported = self._unreported, {}
+        for key in reports:
+            if (changed_quota := self._quotas.objects.get(key)) is not None:
+                self._report(changed_quota)
         changes, self._changed = self._changed, {}
         for namespace in changes:
             self._quotas.read()

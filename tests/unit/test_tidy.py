@@ -102,7 +102,6 @@ TESTED_ELSEWHERE = {
     "insight/smallest_edits": "unit/insight/test_fixes",
     "insight/steps": "unit/insight/test_what_if",
     "plugins/contrib/load_columns": "unit/plugins/contrib/test_node_load",
-    "plugins/contrib/recent_pods": "unit/plugins/contrib/test_node_load",
     "plugins/contrib/node_resource_topology_match/fit": "unit/plugins/contrib/node_resource_topology_match/test_plugin",
     "plugins/contrib/coscheduling/gangs": "unit/plugins/contrib/coscheduling/test_plugin",
     "plugins/contrib/topology_levels/domains": "unit/plugins/contrib/topology_levels/test_plugin",

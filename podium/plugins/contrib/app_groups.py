@@ -9,10 +9,12 @@ lists that are not sorted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from podium.framework import contract as fwk
+from podium.lib.error_text import cut
 from podium.objects.core import Pod
 from podium.objects.custom_resources import custom_resource
 from podium.objects.meta import Int32, Int64, NamespacedObject, Value
@@ -131,6 +133,15 @@ class NetworkTopology(NamespacedObject, frozen=True):
     """Network costs between regions and between zones."""
 
     spec: NetworkTopologySpec = NetworkTopologySpec()
+
+    def oddities(self) -> Iterator[str]:
+        """Yield which costs are negative; they count all the same."""
+        for number, weights in enumerate(self.spec.weights):
+            path = f"NetworkTopology {self.key}: spec.weights[{number}]: networkCost of "
+            for origin in itertools.chain.from_iterable(topology.origin_list for topology in weights.topology_list):
+                for cost in origin.cost_list:
+                    if cost.network_cost < 0:
+                        yield f"{path}{cut(origin.origin)} to {cut(cost.destination)}: is negative"
 
 
 APP_GROUPS = custom_resource("appgroup.diktyo.x-k8s.io/v1alpha1", "appgroups", AppGroup)

@@ -37,11 +37,13 @@ from podium.plugins.contrib.app_groups import (
     workload_of,
 )
 from podium.plugins.contrib.calculations import reverse_min_max
-from podium.plugins.contrib.plugin_args import PluginArgs
+from podium.plugins.contrib.plugin_args import PluginArgs, first_sentences
 from podium.plugins.shared.unchanged_state import UnchangedState
 
 _COST_MAX: Final = 100
 _SAME_ZONE: Final = 1
+_COST_SUM_MAX: Final = 1 << 62
+"""Costs add up to no more, so that absurd ones do not wrap around and make the farthest node the nearest."""
 _NO_STATE: Final = "not eligible due to failed to read from cycleState"
 
 _Place = tuple[str, str]
@@ -180,9 +182,9 @@ class NetworkOverhead(
         return counts
 
     def notes(self) -> Sequence[str]:
-        """Return that no costs are known, if so."""
-        if self._objects("")[1] is not None:
-            return ()
+        """Return that no costs are known, if so, or which are negative."""
+        if (topology := self._objects("")[1]) is not None:
+            return first_sentences(topology.oddities())
         name, namespaces = self.args.network_topology_name, ", ".join(self._namespaces)
         return (f"the NetworkTopology {name} is missing in the namespaces {namespaces}, so no costs are known",)
 
@@ -209,8 +211,11 @@ class NetworkOverhead(
             region_id, zone_id = divmod(place_id, len(zones.values))
             place = (regions.values[region_id] or "", zones.values[zone_id] or "")
             costs = self._costs_from(place, topology)
+            sums = [0, 0, 0]
             for (region, zone, limit), count in elsewhere.items():
-                by_place[:, index] += np.array(_outcome(place, (region, zone), limit, costs), np.int64) * count
+                outcome = _outcome(place, (region, zone), limit, costs)
+                sums = [part + number * count for part, number in zip(sums, outcome, strict=True)]
+            by_place[:, index] = np.array(sums, object).clip(-_COST_SUM_MAX, _COST_SUM_MAX)
         numbers = np.zeros((3, len(snapshot.nodes)), np.int64)
         numbers[:, rows] = by_place[:, positions]
         for (name, region, zone, _), count in demands.items():

@@ -1,4 +1,5 @@
-"""What the args of all plugins of scheduler-plugins have in common: kind and version, and the form of errors.
+"""What the args of all plugins of scheduler-plugins have in common: kind and version, and the form of errors and
+notes.
 
 Owns the base of the args types. Never knows a plugin.
 """
@@ -7,10 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from itertools import islice
+from typing import Final
 
 import msgspec
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
+_SENTENCES_MAX: Final = 10
 
 
 class PluginArgs(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -41,6 +45,12 @@ class PluginArgs(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     def problems(self) -> Iterable[str]:
         """Return what is wrong with the values, in upstream's words."""
         return ()
+
+
+def first_sentences(sentences: Iterable[str]) -> tuple[str, ...]:
+    """Return the first few sentences, and then one that says that there are more."""
+    first = tuple(islice(sentences, _SENTENCES_MAX + 1))
+    return first if len(first) <= _SENTENCES_MAX else (*first[:_SENTENCES_MAX], "there is more of the kind")
 
 
 def invalid(field: str, value: str | int, text: str) -> str:

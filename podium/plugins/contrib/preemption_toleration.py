@@ -12,7 +12,7 @@ Differs: as DefaultPreemption does from upstream's. Evictions are requested afte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -26,6 +26,7 @@ from podium.framework.preemption.dry_run import dry_run_preemption
 from podium.framework.preemption.lowest_priorities import LowestPriorities
 from podium.framework.preemption.victim_cache import VictimCache
 from podium.framework.preemption.victims import NO_VICTIMS
+from podium.lib.error_text import cut
 from podium.objects.core import Pod
 from podium.objects.resource_types import POD_DISRUPTION_BUDGETS, PRIORITY_CLASSES
 from podium.objects.selectors import parse_int64
@@ -132,8 +133,10 @@ class PreemptionToleration(fwk.AskingPostFilterPlugin):
             annotations = item.metadata.annotations
             toleration = _parse(annotations.get(MINIMUM_PRIORITY), annotations.get(TOLERATION_SECONDS))
             if toleration is None:
+                name, range_ = _unreadable_annotation(annotations)
                 notes.append(
-                    f"an annotation of the PriorityClass {item.key} is not a number, so its pods are not spared"
+                    f"PriorityClass {item.key}: metadata.annotations[{name}]: {cut(annotations[name])} is not "
+                    f"{range_}, so its pods are not spared"
                 )
             elif (minimum := toleration[0]) is not None and minimum > item.value + 1 and toleration[1]:
                 how_long = "" if toleration[1] < 0 else f" for {toleration[1]} s after they were scheduled"
@@ -202,6 +205,13 @@ def _parse(minimum_text: str | None, seconds_text: str | None) -> tuple[int | No
     seconds = 0 if seconds_text is None else parse_int64(seconds_text)
     has_wrong_minimum = minimum_text is not None and (minimum is None or not -(2**31) <= minimum < 2**31)
     return None if has_wrong_minimum or seconds is None else (minimum, seconds)
+
+
+def _unreadable_annotation(annotations: Mapping[str, str]) -> tuple[str, str]:
+    """Return the name of the annotation that `_parse` refuses, the first of both, and what it should be."""
+    if _parse(annotations.get(MINIMUM_PRIORITY), None) is None:
+        return MINIMUM_PRIORITY, "an integer of 32 bits"
+    return TOLERATION_SECONDS, "an integer of 64 bits"
 
 
 def _time_s(text: str | None) -> float:

@@ -15,7 +15,7 @@ several annotations the first by key counts; upstream takes any of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -26,7 +26,7 @@ from podium.framework import contract as fwk
 from podium.objects.core import Pod, PodSpec, once_per_spec
 from podium.objects.custom_resources import custom_resource
 from podium.objects.meta import NamespacedObject, Value
-from podium.plugins.contrib.plugin_args import PluginArgs
+from podium.plugins.contrib.plugin_args import PluginArgs, first_sentences
 from podium.plugins.shared.followed import Followed
 from podium.plugins.shared.normalize import default_normalize
 
@@ -72,6 +72,7 @@ class SySched(fwk.TableScorePlugin, fwk.ScorePlugin):
     def __init__(self, args: SySchedArgs, handle: fwk.Handle) -> None:
         super().__init__(args, handle)
         self._profiles = handle.lister(SECCOMP_PROFILES)
+        self._default_key = f"{args.default_profile_namespace}/{args.default_profile_name}"
         self._followed = Followed(self._profiles, self._on_profile_change)
         self._bit_of: dict[str, int] = {}
         self._masks: dict[str, int] = {}
@@ -106,6 +107,17 @@ class SySched(fwk.TableScorePlugin, fwk.ScorePlugin):
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Register no event: the plugin rejects no node."""
         return ()
+
+    def notes(self) -> Sequence[str]:
+        """Return which profiles allow nothing, and whether the default one is missing, the first few."""
+        return first_sentences(self._oddities())
+
+    def _oddities(self) -> Iterator[str]:
+        if self._profiles.get(self._default_key) is None:
+            yield f"the SeccompProfile {self._default_key} is missing, so nodes are alike for pods without a profile"
+        for profile in sorted(self._profiles.list(), key=lambda profile: profile.key):
+            if not any(rule.action in _ALLOWING and rule.names for rule in profile.spec.syscalls):
+                yield f"SeccompProfile {profile.key}: spec.syscalls: allows nothing, so it counts as none"
 
     # ------------------------------------------------------------ system calls by node
 
@@ -157,7 +169,7 @@ class SySched(fwk.TableScorePlugin, fwk.ScorePlugin):
         for key in _profile_keys(pod.spec):
             calls |= self._mask(key)
         calls |= self._mask(self._annotated_key(pod))
-        return calls or self._mask(f"{self.args.default_profile_namespace}/{self.args.default_profile_name}")
+        return calls or self._mask(self._default_key)
 
     def _annotated_key(self, pod: Pod) -> str:
         """Return the first profile by key of the annotations that exists; "" if there is none."""

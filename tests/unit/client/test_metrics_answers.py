@@ -180,3 +180,16 @@ def test_a_series_in_another_form_costs_itself_only():
     result = readings()
     read_prometheus(result, body, QUERY)
     assert values(result) == {"n1": [("CPU", "Latest", 50.0)]}
+
+
+def test_a_long_answer_is_read_in_pieces():
+    series = [({"instance": f"n{number % 2 + 1}", "pad": "x" * 500}, str(number / 4000)) for number in range(2000)]
+    result = readings()
+    read_prometheus(result, vector(*series), QUERY)
+    assert values(result) == {"n1": [("CPU", "Latest", 49.95)], "n2.example.com": [("CPU", "Latest", 49.975)]}
+
+
+def test_a_long_answer_of_anything_else_is_refused():
+    body = b'{"status":"success","data":{"resultType":"vector","result":[' + b"[]," * 500_000 + b"[]]}}"
+    with pytest.raises(MetricsError, match="the answer cannot be read: an item of more than 262144 bytes"):
+        read_prometheus(readings(), body, QUERY)

@@ -113,3 +113,12 @@ async def test_a_status_that_could_not_be_written_is_written_later() -> None:
     for _ in range(4):
         await bench.keeper.write()
     assert calls == ["elasticquotas/status a/quota"] * 2
+
+
+async def test_a_suspicious_quota_is_logged_once_it_is_known_what_stands_beside_it(capsys: Any) -> None:
+    bench = Bench(trees=True)
+    bench.put(quota("a", "below", min={"cpu": "-1"}, parent="above"), quota("a", "above", min={"cpu": "1"}))
+    await bench.keeper.write()
+    await bench.keeper.write()
+    [line] = [line for line in capsys.readouterr().out.splitlines() if "Suspicious quota" in line]
+    assert "ElasticQuota a/below: spec.min[cpu]: is negative" in line

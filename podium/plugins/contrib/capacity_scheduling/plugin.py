@@ -32,6 +32,7 @@ from podium.plugins.contrib.capacity_scheduling.quotas import Quotas, QuotaState
 from podium.plugins.contrib.capacity_scheduling.shortages import shortages
 from podium.plugins.contrib.capacity_scheduling.trees import TreeQuotas
 from podium.plugins.contrib.capacity_scheduling.victims import select_victims
+from podium.plugins.contrib.plugin_args import first_sentences
 from podium.plugins.shared.preemption_outcomes import best_of, no_help
 
 _UNSCHEDULABLE: Final = int(fwk.Code.UNSCHEDULABLE)
@@ -103,6 +104,10 @@ class CapacityScheduling(fwk.PreFilterPlugin, fwk.AskingPostFilterPlugin, fwk.Re
         quotas = self.quotas.state_for(pod, self._nominated_pods(snapshot))
         text = "; ".join(shortages(quotas, pod))
         return {text: len(rows)} if text else {}
+
+    def notes(self) -> Sequence[str]:
+        """Return what is suspicious about the quotas, the first few."""
+        return first_sentences(self.quotas.oddities())
 
     def _nominated_pods(self, snapshot: Snapshot) -> Iterator[Pod]:
         nominator = self.handle.nominator

@@ -18,7 +18,8 @@ from podium.framework import contract as fwk
 from podium.objects.core import Pod
 from podium.objects.errors import FieldError
 from podium.objects.quantity import INT64_MAX
-from podium.objects.requests import Requests
+from podium.objects.requests import Requests, exact_amounts
+from podium.objects.resource_names import CPU
 from podium.objects.resource_types import PODS
 from podium.plugins.contrib.calculations import simple_requests
 from podium.plugins.contrib.capacity_scheduling.amounts import NO_LIMIT, exceeds, limits_of, minus, plus, total
@@ -26,6 +27,8 @@ from podium.plugins.contrib.capacity_scheduling.objects import ELASTIC_QUOTAS, E
 from podium.plugins.shared.followed import Followed
 
 _NOTHING: Final[Requests] = {}
+_MILLI_IN_NANO: Final = 10**6
+_ONE_IN_NANO: Final = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +221,19 @@ class Quotas:
         """Return the quota that counts for the namespace; None if there is none."""
         return min(self._by_namespace.get(namespace, {}).values(), key=age_of, default=None)
 
+    def oddities(self) -> Iterator[str]:
+        """Yield what is suspicious about the quotas, in words."""
+        for quota in sorted(self.objects.list(), key=lambda quota: quota.key):
+            yield from self.oddities_of(quota)
+
+    def oddities_of(self, quota: ElasticQuota) -> Iterator[str]:
+        """Yield what is suspicious about one of the quotas, in words."""
+        yield from Quota.of(quota).oddities()
+        yield from overflows(quota)
+        oldest = min(self.objects.in_namespace(quota.metadata.namespace), key=age_of, default=quota)
+        if oldest.key != quota.key:
+            yield f"ElasticQuota {quota.key}: does not count beside {oldest.key} of its namespace, which is older"
+
     def covered_namespaces(self, quota: ElasticQuota) -> Sequence[str]:
         """Return the namespaces that the quota counts for."""
         return (quota.metadata.namespace,)
@@ -318,6 +334,19 @@ def amounts_of(pod: Pod) -> Requests:
         return simple_requests(pod.spec)
     except FieldError:
         return _NOTHING
+
+
+def overflows(quota: ElasticQuota) -> Iterator[str]:
+    """Yield the amounts that are too large, and so count as others, as upstream's do."""
+    for part, raw_amounts in (("min", quota.spec.min), ("max", quota.spec.max)):
+        try:
+            amounts = exact_amounts(raw_amounts or {}, f"spec.{part}")
+        except FieldError:
+            continue
+        for name, amount in amounts.items():
+            unit = _MILLI_IN_NANO if name == CPU else _ONE_IN_NANO
+            if abs(amount.nano_value) > INT64_MAX * unit:
+                yield f"ElasticQuota {quota.key}: spec.{part}[{name}]: is beyond 64 bits, so another amount counts"
 
 
 def age_of(quota: ElasticQuota) -> tuple[str, str]:

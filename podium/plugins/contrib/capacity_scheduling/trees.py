@@ -10,7 +10,7 @@ Source: none; it is podium's own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from podium.framework import contract as fwk
@@ -21,7 +21,7 @@ from podium.objects.selectors import NOTHING, Selector, compile_selector
 from podium.objects.workloads import Namespace
 from podium.plugins.contrib.capacity_scheduling.amounts import plus
 from podium.plugins.contrib.capacity_scheduling.objects import ElasticQuota
-from podium.plugins.contrib.capacity_scheduling.quotas import Quota, Quotas, QuotaSet, age_of
+from podium.plugins.contrib.capacity_scheduling.quotas import Quota, Quotas, QuotaSet, age_of, overflows
 from podium.plugins.shared.followed import Followed
 
 _NO_LABELS: Final[Mapping[str, str]] = {}
@@ -49,6 +49,31 @@ class TreeQuotas(Quotas):
         """Return the quota that covers the namespace; None if there is none."""
         owner = self.read().owners.get(namespace)
         return None if owner is None else self.objects.get(owner)
+
+    def oddities_of(self, quota: ElasticQuota) -> Iterator[str]:
+        """Yield what is suspicious about one of the quotas, its selector, its parent and what it covers included."""
+        quotas = self.read()
+        yield from Quota.of(quota).oddities()
+        yield from overflows(quota)
+        entry = quotas.quotas.get(quota.key)
+        if entry is not None and entry.problem and not Quota.of(quota).problem:
+            yield entry.problem
+        try:
+            selector = _selector_of(quota)
+        except FieldError as error:
+            yield f"ElasticQuota {quota.key}: spec.namespaceSelector: {error}; it selects nothing"
+            return
+        if selector is None:
+            # Quotas that only group others may lie in one namespace.
+            return
+        for namespace, owner in quotas.owners.items():
+            is_in_line = quota.key in (owner, *quotas.ancestors.get(owner, ()))
+            if not is_in_line and selector.matches(self._labels_of(namespace)):
+                yield f"ElasticQuota {quota.key}: does not count in {namespace} beside {owner}, which is older"
+
+    def _labels_of(self, namespace: str) -> Mapping[str, str]:
+        item = self._namespaces.get(namespace)
+        return _NO_LABELS if item is None else item.metadata.labels
 
     def covered_namespaces(self, quota: ElasticQuota) -> Sequence[str]:
         """Return the namespaces that the quota covers."""
@@ -83,13 +108,12 @@ class TreeQuotas(Quotas):
         return QuotaSet.of(quotas, self._owners(by_age), ancestors)
 
     def _owners(self, by_age: list[ElasticQuota]) -> dict[str, str]:
-        selectors = [(quota, _selector_of(quota)) for quota in by_age]
+        selectors = [(quota, _valid_selector_of(quota)) for quota in by_age]
         names = {namespace.metadata.name for namespace in self._namespaces.list()} | self._usage.keys()
         owners: dict[str, str] = {}
         for name in (*sorted(names), *(quota.metadata.namespace for quota in by_age)):
             if name not in owners:
-                item = self._namespaces.get(name)
-                labels = _NO_LABELS if item is None else item.metadata.labels
+                labels = self._labels_of(name)
                 covering = (quota.key for quota, selector in selectors if _covers(quota, selector, name, labels))
                 if (key := next(covering, None)) is not None:
                     owners[name] = key
@@ -97,11 +121,15 @@ class TreeQuotas(Quotas):
 
 
 def _selector_of(quota: ElasticQuota) -> Selector | None:
+    """Return the quota's selector of namespaces; None without one. Raises: FieldError if it is invalid."""
+    selector = quota.spec.namespace_selector
+    return None if selector is None else compile_selector(selector)
+
+
+def _valid_selector_of(quota: ElasticQuota) -> Selector | None:
     """Return the quota's selector of namespaces; None without one. An invalid one selects nothing."""
-    if quota.spec.namespace_selector is None:
-        return None
     try:
-        return compile_selector(quota.spec.namespace_selector)
+        return _selector_of(quota)
     except FieldError:
         return NOTHING
 

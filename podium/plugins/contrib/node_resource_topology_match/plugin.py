@@ -11,8 +11,9 @@ Differs: amounts are compared in thousandths. See also the modules `caches`, `to
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -38,6 +39,8 @@ from podium.plugins.contrib.node_resource_topology_match.scores import (
     score_by,
     score_by_count,
 )
+from podium.plugins.contrib.node_resource_topology_match.topology import oddities
+from podium.plugins.contrib.plugin_args import first_sentences
 
 _CHANGES_KEPT: Final = 1 << 10
 _NOT_FRESH: Final = "invalid node topology data"
@@ -166,6 +169,11 @@ class NodeResourceTopologyMatch(
             if (missing := self._misfit(pod, snapshot.node(row))) is not None:
                 counts[_detail(missing)] += 1
         return counts
+
+    def notes(self) -> Sequence[str]:
+        """Return what is ignored or suspicious in the topologies, the first few."""
+        nrts = sorted(self._topologies.objects.list(), key=lambda nrt: nrt.key)
+        return first_sentences(itertools.chain.from_iterable(map(oddities, nrts)))
 
     def _rejects_all(self, pod: Pod) -> bool:
         if self.args.when_missing == "Pass" or passes_unchecked(pod):

@@ -3,8 +3,9 @@
 Units: amounts in thousandths; scores from 0 to 100.
 Source: sigs.k8s.io/scheduler-plugins pkg/noderesourcetopology (2026-08), gonum stat v0.12.0.
 Differs: containers that request nothing are left out of the mean, and of a single resource the balance is perfect;
-upstream divides by zero. LeastNUMANodes takes amounts off the NUMA nodes by their numbers, where upstream mistakes
-numbers for positions, never scores below 0, and looks at a limited number of combinations.
+upstream divides by zero. In the balance, less than nothing is nothing. LeastNUMANodes takes amounts off the NUMA nodes
+by their numbers, where upstream mistakes numbers for positions, never scores below 0, and looks at a limited number of
+combinations.
 """
 
 from __future__ import annotations
@@ -58,11 +59,11 @@ def balanced_allocation(requests: Amounts, available: Amounts, weights: Mapping[
     del weights
     fractions = []
     for name, amount in requests.items():
-        free = _whole(available.get(name, 0))
-        fraction = _whole(amount) / free if free else 1.0
-        if fraction > 1:
+        free, request = _whole(available.get(name, 0)), _whole(amount)
+        # A negative amount is none: its fraction would push the score below 0, which fails the attempt for all nodes.
+        if request > free > 0:
             return 0
-        fractions.append(fraction)
+        fractions.append(request / free if free > 0 else 1.0)
     return int((1 - _sample_variance(fractions)) * float(MAX_NODE_SCORE))
 
 

@@ -9,10 +9,11 @@ of an earlier one is left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from podium.lib.error_text import cut
 from podium.objects.errors import FieldError
 from podium.objects.quantity import QuantityError, parse
 from podium.plugins.contrib.node_resource_topology_match.objects import NodeResourceTopology, NRTZone
@@ -42,6 +43,18 @@ ZONES_MAX: Final = 64
 _NUMA_NODES_DEFAULT: Final = 8
 _NUMA_NODES_LIMIT: Final = 1024
 _MILLI_IN_NANO: Final = 10**6
+
+
+def _is_count(text: str) -> bool:
+    return _INTEGER.fullmatch(text) is not None and int(text) > 1
+
+
+_ATTRIBUTE_CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {
+    _SCOPE_ATTRIBUTE: _SCOPES.__contains__,
+    POLICY_ATTRIBUTE: _POLICIES.__contains__,
+    _COUNT_ATTRIBUTE: _is_count,
+}
+"""For each attribute that is read, a function that returns whether a value counts."""
 
 Amounts = Mapping[str, int]
 
@@ -110,11 +123,13 @@ def alignment_of(nrt: NodeResourceTopology) -> AlignmentPolicy:
     if nrt.topology_policies:
         policy, scope = _DEPRECATED.get(nrt.topology_policies[0], (policy, scope))
     for entry in nrt.attributes:
-        if entry.name == _SCOPE_ATTRIBUTE and entry.value in _SCOPES:
+        if entry.name not in _ATTRIBUTE_CHECKS or not _ATTRIBUTE_CHECKS[entry.name](entry.value):
+            continue
+        if entry.name == _SCOPE_ATTRIBUTE:
             scope = entry.value
-        elif entry.name == POLICY_ATTRIBUTE and entry.value in _POLICIES:
+        elif entry.name == POLICY_ATTRIBUTE:
             policy = entry.value
-        elif entry.name == _COUNT_ATTRIBUTE and _INTEGER.fullmatch(entry.value) and int(entry.value) > 1:
+        else:
             numa_nodes_max = min(int(entry.value), _NUMA_NODES_LIMIT)
     return AlignmentPolicy(policy, scope, numa_nodes_max)
 
@@ -129,6 +144,28 @@ def topology_of(nrt: NodeResourceTopology) -> Topology:
         return Topology(alignment, problem=f"NodeResourceTopology {nrt.key}: {error}", resource_names=names)
     in_order = [numa_id for zone in nrt.zones if (numa_id := numa_id_of(zone)) is not None]
     return Topology(alignment, tuple(numa_nodes[numa_id] for numa_id in dict.fromkeys(in_order)), "", names)
+
+
+def oddities(nrt: NodeResourceTopology) -> Iterator[str]:
+    """Yield what is ignored or suspicious in the object, each with its field."""
+    path = f"NodeResourceTopology {nrt.key}: "
+    for index, name in enumerate(nrt.topology_policies[:1]):
+        if name not in _DEPRECATED:
+            yield f"{path}topologyPolicies[{index}]: {cut(name)} is ignored"
+    for entry in nrt.attributes:
+        if entry.name in _ATTRIBUTE_CHECKS and not _ATTRIBUTE_CHECKS[entry.name](entry.value):
+            yield f"{path}attributes[{entry.name}]: {cut(entry.value)} is ignored"
+    topology = topology_of(nrt)
+    if topology.problem:
+        yield topology.problem
+    elif not topology.numa_nodes:
+        yield f"{path}zones: none is a NUMA node, of the type Node and named node-0 to node-{ZONES_MAX - 1}"
+    for numa_node in topology.numa_nodes:
+        if not numa_node.available:
+            yield f"{path}zones[node-{numa_node.id}].resources: is empty"
+        for name, amount in numa_node.available.items():
+            if amount < 0:
+                yield f"{path}zones[node-{numa_node.id}].resources[{cut(name)}].available: is negative"
 
 
 def numa_id_of(zone: NRTZone) -> int | None:

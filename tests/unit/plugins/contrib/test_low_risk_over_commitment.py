@@ -121,3 +121,14 @@ def test_the_sums_follow_pods_that_come_and_go():
     cache.remove_node("n1")
     cache.put_node(node("n2", cpu="1"))
     assert score() == [0]
+
+
+def test_a_deviation_too_small_for_a_distribution_is_full_risk():
+    """As upstream: the variance is lost beside the mean, and no distribution fits."""
+    running = pod("a", node="n1", cpu="2", limits={"cpu": "8"})
+    results = {}
+    for deviation in (1e-12, 1):
+        metrics = node_metrics({"n1": {"CPU": 10}}, deviations={"n1": {"CPU": deviation}})
+        plugin = made(LowRiskOverCommitment, node(cpu="4"), running, metrics, args=BY_USE)
+        results[deviation] = scores(plugin, pod(cpu="1"))["n1"]
+    assert results == {1e-12: 0, 1: 100}

@@ -331,3 +331,16 @@ def test_many_pods_are_counted_as_one_by_one(seed: int) -> None:
         for name, (satisfied, violated, _) in naive_results.items()
         if violated > satisfied
     }
+
+
+def test_absurd_costs_do_not_wrap_around_and_negative_ones_are_named() -> None:
+    """Two times the largest integer is -2 upstream, and the farthest node would be the best."""
+    costs = {("far", "here"): 2**63 - 1, ("odd", "here"): -(2**63)}
+    pods = [member(f"db{number}", "db", "a") for number in range(2)]
+    places = [place("a", "here"), place("b", "far"), place("c", "odd")]
+    attempt = Attempt(GROUP, topology(costs), *places, *pods)
+    by_node = attempt.costs()
+    assert by_node["c"] < by_node["a"] < by_node["b"]
+    assert attempt.plugin.notes() == (
+        "NetworkTopology default/nt-default: spec.weights[0]: networkCost of odd to here: is negative",
+    )

@@ -91,3 +91,13 @@ def test_both_spellings_are_understood_and_not_both_at_once():
 def test_args_that_cannot_be_used(value, message):
     with pytest.raises(PluginError, match=message):
         typed_args(Peaks, value)
+
+
+def test_models_come_from_the_configuration_only(tmp_path, monkeypatch):
+    """Upstream reads a file that the environment names, and drops what it read where the map is absent."""
+    models = tmp_path / "models.json"
+    models.write_text('{"a": {"k0": 0, "k1": 10, "k2": 0.01}}')
+    monkeypatch.setenv("NODE_POWER_MODEL", str(models))
+    metrics = node_metrics({"a": {"CPU": 0}})
+    for value in ({"WatcherAddress": "http://watcher:2020"}, args()):
+        assert scores(made(Peaks, node("a"), metrics, args=value), pod(cpu="1")) == {"a": 0}

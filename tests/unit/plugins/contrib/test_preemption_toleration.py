@@ -152,13 +152,16 @@ def test_it_notes_which_classes_are_spared_and_which_cannot_be_read() -> None:
         "ever": priority_class("8000", "-1"),
         "hour": priority_class("8000", "3600"),
         "broken": priority_class("8000", "soon"),
+        "absurd": priority_class(str(2**31), "1"),
         "plain": priority_class(),
         "at-once": priority_class("8000", "0"),
     }
     named = [replace(item, metadata=replace(item.metadata, name=name)) for name, item in classes.items()]
     plugin = PreemptionToleration(typed_args(PreemptionToleration, None), RecordingHandle(snapshot_of(), named))
+    bits = "an integer of %d bits, so its pods are not spared"
     assert plugin.notes() == [
-        "an annotation of the PriorityClass broken is not a number, so its pods are not spared",
+        f"PriorityClass absurd: metadata.annotations[{MINIMUM_PRIORITY}]: 2147483648 is not {bits % 32}",
+        f"PriorityClass broken: metadata.annotations[{TOLERATION_SECONDS}]: soon is not {bits % 64}",
         "pods of ever are spared from priorities below 8000",
         "pods of hour are spared from priorities below 8000 for 3600 s after they were scheduled",
     ]

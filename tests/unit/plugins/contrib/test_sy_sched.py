@@ -147,3 +147,12 @@ def test_scores_follow_the_pods_of_a_fork() -> None:
 )
 def test_the_file_names_the_profile(path: str, key: str) -> None:
     assert profile_key(path) == key
+
+
+def test_profiles_that_are_missing_or_allow_nothing_are_named() -> None:
+    _, plugin = make_plugin(profile("kill", "", killed="ab"), profile("ab", "ab"))
+    assert plugin.notes() == (
+        "the SeccompProfile default/all-syscalls is missing, so nodes are alike for pods without a profile",
+        "SeccompProfile default/kill: spec.syscalls: allows nothing, so it counts as none",
+    )
+    assert make_plugin()[1].notes() == ()

@@ -181,3 +181,33 @@ def test_args_are_checked_and_say_what_a_missing_definition_means() -> None:
     plugin.handle.is_missing = lambda resource: resource.plural == "elasticquotas"
     message = world.place(pod("a/other")).message
     assert "elasticquotas.scheduling.x-k8s.io is not installed" in message
+
+
+def test_what_no_quota_guarantees_cannot_be_requested_where_there_is_one() -> None:
+    """As upstream: the sum of all guarantees is 0 then, whatever the maximum is."""
+    world = cluster(
+        node("n1", **{"example.com/gpu": "4"}), quota("a", min={"cpu": "2"}, max={"cpu": "4", "example.com/gpu": "4"})
+    )
+    requests = {"cpu": "1", "example.com/gpu": "1"}
+    assert "total ElasticQuota used is more than min" in world.place(pod("a/x", requests=requests)).message
+    assert world.place(pod("free/x", requests=requests)).node == "n1"
+    assert world.place(pod("a/y", requests={"cpu": "1"})).node == "n1"
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"min": {"cpu": "-5"}},
+        {"min": {"cpu": "1e300"}, "max": {"cpu": "1e19"}},
+        {"min": {"": "1", "a b": "2", "pods": "-1"}},
+        {"min": {"cpu": "4"}, "max": {"cpu": "1"}},
+        {"min": {"cpu": "x" * 2000}},
+        {"parent": "nowhere", "namespaceSelector": {"matchExpressions": [{"key": "/", "operator": ""}]}},
+    ],
+)
+def test_an_absurd_quota_is_named_and_pods_without_quota_do_not_suffer(spec: Any) -> None:
+    world = cluster(node("n1"), quota("bad", **spec), quota("a", min={"cpu": "2"}))
+    assert world.place(pod("free/x")).node == "n1"
+    answer = world.place(pod("bad/x"))
+    assert answer.node == "n1" or "ElasticQuota" in answer.message
+    assert world.place(pod("a/x")).node == "n1" or "ElasticQuota" in world.place(pod("a/x")).message

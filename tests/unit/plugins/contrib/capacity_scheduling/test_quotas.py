@@ -129,3 +129,29 @@ def test_suspicious_amounts_are_named(spec: Any, words: str) -> None:
 def test_an_unreadable_quota_does_not_count_in_the_sum_of_all() -> None:
     store = Store(quota("a", min={"cpu": "two"}), quota("b", min={"cpu": "1"}), pod("a/web", "5", "n1"))
     assert not state(store, Quotas(store.handle)).exceeds_total({"cpu": 1000})
+
+
+def test_quotas_that_are_beyond_64_bits_or_second_in_their_namespace_are_named() -> None:
+    store = Store(
+        quota("a", "first", "2026-01-01T00:00:00Z", max={"cpu": "1e19", "memory": "1e18"}),
+        quota("a", "second", "2026-01-02T00:00:00Z"),
+    )
+    quotas = Quotas(store.handle)
+    assert list(quotas.oddities()) == [
+        "ElasticQuota a/first: spec.max[cpu]: is beyond 64 bits, so another amount counts",
+        "ElasticQuota a/second: does not count beside a/first of its namespace, which is older",
+    ]
+
+
+def test_a_quota_that_is_deleted_while_used_leaves_its_pods_without_quota() -> None:
+    """Its usage is kept for the next quota of the namespace, which upstream would begin with nothing."""
+    store = Store(pod("a/web", "2", "n1"))
+    quotas = Quotas(store.handle)
+    item = store.put(quota("a", min={"cpu": "1"}))
+    assert state(store, quotas).is_borrowing("a")
+    store.drop(item)
+    unlimited = state(store, quotas)
+    assert unlimited.quotas.owners == {}
+    assert unlimited.total == {}
+    store.put(quota("a", "next", min={"cpu": "1"}))
+    assert state(store, quotas).is_borrowing("a")

@@ -104,3 +104,21 @@ def test_namespaces_that_change_their_labels_change_their_quota() -> None:
     assert world.place(pod("a-1/x", "5")).node is None
     world.replace(namespace("a-1", team="b"))
     assert world.place(pod("a-1/x", "5")).node == "n1"
+
+
+def test_odd_quotas_of_trees_are_named_with_object_and_field() -> None:
+    invalid = {"matchExpressions": [{"key": "team", "operator": "Maybe"}]}
+    everywhere: dict[str, Any] = {}
+    world = trees(
+        quota("a", parent="missing"),
+        quota("b", namespaceSelector=invalid),
+        quota("c", creation_time="2026-01-01T00:00:00Z", namespaceSelector=everywhere),
+        namespace("x"),
+        quota("y", min={"cpu": "-1"}, namespaceSelector={"matchLabels": {"none": "of them"}}),
+    )
+    plugin: Any = world.profiles["default-scheduler"].plugins["CapacityScheduling"]
+    notes = plugin.notes()
+    assert "ElasticQuota a/quota: spec.parent: there is no quota a/missing" in notes
+    assert any(note.startswith("ElasticQuota b/quota: spec.namespaceSelector: ") for note in notes)
+    assert "ElasticQuota c/quota: does not count in a beside a/quota, which is older" in notes
+    assert "ElasticQuota y/quota: spec.min[cpu]: is negative" in notes

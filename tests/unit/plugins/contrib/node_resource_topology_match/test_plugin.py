@@ -182,3 +182,39 @@ def test_a_missing_definition_rejects_if_the_args_say_so() -> None:
 def test_the_number_of_numa_nodes_is_read() -> None:
     world = cluster(node("n1"), topology("n1", *TWO, **{COUNT: "2"}), scoringStrategy={"type": "LeastNUMANodes"})
     assert scores(world, guaranteed_pod("a/x", {"cpu": "1"}))["n1"] == 75
+
+
+def test_what_is_odd_about_topologies_is_named_with_object_and_field() -> None:
+    odd = {POLICY: "strict", COUNT: "1"}
+    world = cluster(
+        node("n1"),
+        topology("a", zone(0, cpu="-1"), {"name": "node-1", "type": "Node"}, policies=("Restricted",), **odd),
+        topology("b", {"name": "socket-0", "type": "Socket"}),
+        topology("c", zone(0, cpu="four")),
+        topology("d", *TWO),
+    )
+    plugin: Any = world.profiles["default-scheduler"].plugins["NodeResourceTopologyMatch"]
+    *notes, unreadable = plugin.notes()
+    assert notes == [
+        "NodeResourceTopology a: topologyPolicies[0]: Restricted is ignored",
+        "NodeResourceTopology a: attributes[topologyManagerPolicy]: strict is ignored",
+        "NodeResourceTopology a: attributes[topologyManagerMaxNUMANodes]: 1 is ignored",
+        "NodeResourceTopology a: zones[node-0].resources[cpu].available: is negative",
+        "NodeResourceTopology a: zones[node-1].resources: is empty",
+        "NodeResourceTopology b: zones: none is a NUMA node, of the type Node and named node-0 to node-63",
+    ]
+    assert unreadable.startswith("NodeResourceTopology c: zones[0].resources[cpu].available: ")
+
+
+def test_a_negative_amount_on_one_node_does_not_fail_the_attempt() -> None:
+    nrt = topology("n1", zone(0, cpu="8", memory="8Gi"), zone(1, cpu="-1", memory="8Gi"))
+    world = cluster(node("n1", "20"), node("n2", "20"), nrt, scoringStrategy={"type": "BalancedAllocation"})
+    assert world.place(guaranteed_pod("a/x", {"cpu": "3", "memory": "3Gi"})).node
+
+
+def test_thousands_of_topologies_and_zones_give_few_notes() -> None:
+    topologies = [topology(f"n{number}", zone(0, cpu="-1")) for number in range(30)]
+    world = cluster(node("n1", "20"), topology("n1x", *(zone(number, cpu="1") for number in range(3000))), *topologies)
+    plugin: Any = world.profiles["default-scheduler"].plugins["NodeResourceTopologyMatch"]
+    assert len(plugin.notes()) == 11
+    assert plugin.notes()[-1] == "there is more of the kind"

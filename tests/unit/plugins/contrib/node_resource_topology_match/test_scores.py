@@ -121,3 +121,16 @@ def test_more_numa_nodes_than_were_declared_score_no_less_than_0() -> None:
 def test_many_numa_nodes_cost_a_limited_number_of_combinations() -> None:
     numa_nodes = [numa(number, cpu=1000) for number in range(64)]
     assert score_by_count(demands({"cpu": 40_000}), topology(*numa_nodes)) == 0
+
+
+def test_negative_and_absurd_amounts_score_within_bounds() -> None:
+    """A score below 0 would fail the attempt for all nodes."""
+    request = {"cpu": 3000, "memory": 10**6}
+    absurd = {"cpu": 10**4000, "memory": 10**4000}
+    for available in ({"cpu": -1000, "memory": 10**9}, {"cpu": -1, "memory": -1}, absurd):
+        for score_one in STRATEGIES.values():
+            assert 0 <= score_one(request, available, {}) <= 100
+    assert balanced_allocation({"cpu": 10**4000, "memory": 1}, {"cpu": 1, "memory": 1}, {}) == 0
+    assert balanced_allocation(request, {"cpu": -1000, "memory": 10**9}, {}) == balanced_allocation(
+        request, {"memory": 10**9}, {}
+    )
