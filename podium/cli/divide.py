@@ -106,7 +106,7 @@ def command(
             _answer_cases(cases)
             return
         servers = Servers(
-            dict(_pairs("--estimator", estimators, "NAME=HOST:PORT")),
+            {name: [address] for name, address in _pairs("--estimator", estimators, "NAME=HOST:PORT")},
             scheduler_estimator_timeout,
             scheduler_estimator_ca_file,
             scheduler_estimator_cert_file,

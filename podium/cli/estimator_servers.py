@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +46,7 @@ _OPTIONS = (
 class Servers:
     """The servers to ask, and how."""
 
-    addresses: Mapping[str, str]
+    addresses: Mapping[str, Sequence[str]]
     timeout_s: float
     ca_file: str | None
     certificate_file: str | None
@@ -74,7 +74,7 @@ def ask_servers(servers: Servers, spec: BindingSpec, *, in_sets: bool) -> Mappin
     # gRPC's C core reads its settings from the environment when it is imported.
     keep_quiet()
     try:
-        from podium.estimator.client import asking
+        from podium.estimator.client import asking, channels
     except ImportError as error:
         raise click.ClickException(
             f"this needs podium[estimator], in a clone pip install -r requirements/estimator.lock: {error}"
@@ -82,7 +82,7 @@ def ask_servers(servers: Servers, spec: BindingSpec, *, in_sets: bool) -> Mappin
     tls = None
     if servers.ca_file is not None:
         pair = [files.content(name) if name else None for name in (servers.certificate_file, servers.key_file)]
-        tls = asking.ClientTls(files.content(servers.ca_file), *pair)
+        tls = channels.ClientTls(files.content(servers.ca_file), *pair)
     answers = event_loop.run(
         lambda: asking.ask_servers(servers.addresses, spec, tls, servers.timeout_s, in_sets=in_sets)
     )
