@@ -20,7 +20,7 @@ import grpc
 import grpc.aio
 from anyio.abc import TaskGroup
 
-from podium.estimator.client.channels import ClientTls, NoAnswerError, close, connect, open_channel
+from podium.estimator.client.channels import ClientTls, NoAnswerError, close, connected_channel
 
 DIAL_S: Final = 5.0
 """The time for connecting to one address."""
@@ -123,17 +123,10 @@ class Connections:
         """Return a channel to the first target that can be connected, or None; then the member has the error."""
         errors: list[str] = []
         for target in member.targets:
-            channel = open_channel(target, self._tls)
-            is_connected = False
             try:
-                error = await connect(channel, self._dial_s)
-                is_connected = not error
-            finally:
-                if not is_connected:
-                    await close(channel)
-            if is_connected:
-                return channel
-            errors.append(f"dial {target} error: {error}")
+                return await connected_channel(target, self._tls, self._dial_s)
+            except NoAnswerError as error:
+                errors.append(f"dial {target} error: {error}")
         member.error = ", ".join(errors)
         return None
 
