@@ -45,6 +45,7 @@ async def presented_certificate(target: str) -> PresentedCertificate:
     except (anyio.BrokenResourceError, anyio.EndOfStream) as error:
         raise ConnectionResetError("the connection was closed during the TLS handshake") from error
     content = stream.extra(TLSAttribute.peer_certificate_binary)
+    assert content is not None, "a TLS server has a certificate"
     await anyio.aclose_forcefully(stream)
     certificate = x509.load_der_x509_certificate(content)
     return PresentedCertificate(ssl.DER_cert_to_PEM_cert(content).encode(), _host_of(certificate))

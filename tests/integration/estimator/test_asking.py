@@ -6,6 +6,7 @@ import json
 import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import anyio
 import grpc
@@ -15,8 +16,10 @@ import pytest
 from podium.estimator.client.asking import ask_servers
 from podium.estimator.client.channels import ClientTls
 from podium.estimator.server.messages import replicas_response
+from podium.estimator.server.tls import TlsFiles
 from podium.server.serving import self_signed
 from tests.builders import node
+from tests.integration.client.certificates import Authority
 from tests.integration.estimator.servers import DEAD, SPEC, answering, estimator, hang, reply
 from tests.patience import PATIENCE_S
 from tests.unit.cli.commands import write_objects
@@ -83,3 +86,36 @@ async def test_command_asks_servers_and_names_those_that_fail(anyio_backend: obj
     assert answer["estimated"]["scheduler-estimator"] == {"a": 2, "b": -1, "c": -1}
     assert answer["available"] == {"a": 2, "b": 99, "c": 99}
     assert b"warning: without the estimator server of b: dial 127.0.0.1:1 error: UNAVAILABLE" in result.stderr
+
+
+async def test_command_finds_servers_by_their_services(anyio_backend: object, tmp_path: Path) -> None:
+    binding = write_objects(tmp_path / "web.yaml", DEPLOYMENT, POLICY)
+    pulling = cluster_object("pulls", "99")
+    pulling["spec"]["syncMode"] = "Pull"
+    clusters = [*(cluster_object(name, "99") for name in ("a", "b", "given")), pulling]
+    files = TlsFiles(*map(str, Authority(tmp_path).issue("server", dns="estimator.example")))
+    async with estimator({"a": member(node("n", cpu="2"))}, tls=files) as address:
+        port = int(address.rpartition(":")[2])
+        objects = write_objects(
+            tmp_path / "karmada.yaml",
+            *clusters,
+            _service("est-a", {"type": "ExternalName", "externalName": "localhost"}, port),
+            _service("est-b", {"type": "ClusterIP"}, port),
+        )
+        command = [sys.executable, "-m", "podium", "divide", "-f", binding, "--clusters", objects, "-o", "json"]
+        options = ["--enable-scheduler-estimator", "--disable-scheduler-estimator-in-pull-mode"]
+        options += ["--insecure-skip-estimator-verify", "--scheduler-estimator-port=7000", "--available=given=5"]
+        options += ["--scheduler-estimator-service-prefix=est", "--scheduler-estimator-service-namespace=fleet"]
+        options += [f"--scheduler-estimator-timeout={PATIENCE_S:g}s"]
+        result = await anyio.run_process([*map(str, command), *options])
+    answer = json.loads(result.stdout)
+    assert answer["estimated"]["scheduler-estimator"] == {"a": 2, "b": -1, "given": 5, "pulls": -1}
+    assert result.stderr.splitlines() == [
+        b'warning: without the estimator server of b: unsupported service type "ClusterIP"'
+    ]
+
+
+def _service(name: str, spec: dict[str, Any], target_port: int) -> dict[str, Any]:
+    ports = [{"port": 7000, "targetPort": target_port}]
+    metadata = {"namespace": "fleet", "name": name}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {**spec, "ports": ports}}
