@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from podium.cli import files
-from podium.cli.estimator_servers import Servers, ask_servers, estimator_options
+from podium.cli.estimator_servers import addresses_by_service, ask_servers, estimator_options, servers_of
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.karmada import boolean_gates, models_semantics_option
 from podium.cli.options.paths import FILE
@@ -58,11 +57,7 @@ def command(
     members: tuple[str, ...],
     available: str | None,
     estimators: tuple[str, ...],
-    scheduler_estimator_timeout: float,
-    scheduler_estimator_ca_file: str | None,
-    scheduler_estimator_cert_file: str | None,
-    scheduler_estimator_key_file: str | None,
-    disable_scheduler_estimator_in_pull_mode: bool,
+    enable_scheduler_estimator: bool,
     other_bindings: str | None,
     cases: str | None,
     feature_gates: str,
@@ -72,6 +67,7 @@ def command(
     explain: bool,
     tells_by_status: bool,
     output: str,
+    **estimator_settings: Any,
 ) -> None:
     """Divide a workload's replicas over member clusters, as Karmada's scheduler does.
 
@@ -105,20 +101,21 @@ def command(
         if cases is not None:
             _answer_cases(cases)
             return
-        servers = Servers(
-            dict(_pairs("--estimator", estimators, "NAME=HOST:PORT")),
-            scheduler_estimator_timeout,
-            scheduler_estimator_ca_file,
-            scheduler_estimator_cert_file,
-            scheduler_estimator_key_file,
-        )
         options = Options(propagate_empty=enable_empty_workload_propagation, **gates)
         sources = _Sources(bindings, clusters, member_files, other_bindings)
-        numbers = _available(available) | dict(
-            _server_answers(sources, servers, options, without_pull=disable_scheduler_estimator_in_pull_mode)
-        )
+        addresses = {name: [address] for name, address in _pairs("--estimator", estimators, "NAME=HOST:PORT")}
+        numbers = _available(available)
+        # With discovery, clusters whose numbers are given are not asked.
+        exclusions = {*numbers, *member_files} if enable_scheduler_estimator else None
+        numbers |= _server_answers(sources, addresses, options, estimator_settings, exclusions)
         semantics = ModelsSemantics(models_semantics)
-        fleet = Fleet(sources.clusters, sources.members, numbers, semantics, keeps_partial=bool(estimators))
+        fleet = Fleet(
+            sources.clusters,
+            sources.members,
+            numbers,
+            semantics,
+            keeps_partial=bool(estimators) or enable_scheduler_estimator,
+        )
         random = Random(seed) if seed is not None else None
         question = fleet.question(sources.bindings, sources.name, sources.neighbours, options, random)
         is_divided = _print_answer(question, explain=explain, output=output)
@@ -147,20 +144,35 @@ class _Sources:
         self.neighbours = objects_in([other_bindings]) if other_bindings is not None else []
 
 
-def _server_answers(sources: _Sources, servers: Servers, options: Options, *, without_pull: bool) -> Mapping[str, int]:
-    """Ask the servers that are named; those of clusters in Pull mode only if they are wanted."""
+def _server_answers(
+    sources: _Sources,
+    addresses: Mapping[str, Sequence[str]],
+    options: Options,
+    settings: Mapping[str, Any],
+    exclusions: Collection[str] | None,
+) -> Mapping[str, int]:
+    """Ask the servers at these addresses; those of clusters in Pull mode only if they are wanted.
+
+    Args:
+        exclusions: ask all clusters but these as well, at the addresses of their Services; None to ask no others.
+    """
     from podium.estimator.division.attempts import is_one_cluster_of_components
     from podium.estimator.division.questions import binding_in
     from podium.estimator.manifests import karmada_clusters_in
 
-    if not servers.addresses:
+    if not addresses and exclusions is None:
         return {}
+    clusters = karmada_clusters_in(sources.clusters)
+    pulling = {cluster.key for cluster in clusters if cluster.spec.sync_mode == "Pull"}
+    left_out = pulling if settings["disable_scheduler_estimator_in_pull_mode"] else set()
+    addresses = {name: targets for name, targets in addresses.items() if name not in left_out}
+    if exclusions is not None:
+        without = {*left_out, *exclusions, *addresses}
+        names = [item.key for item in clusters if item.key not in without]
+        addresses |= addresses_by_service(names, sources.clusters, settings)
     spec, _ = binding_in(sources.bindings, sources.name)
-    pulling = {cluster.key for cluster in karmada_clusters_in(sources.clusters) if cluster.spec.sync_mode == "Pull"}
-    left_out = pulling if without_pull else set()
-    addresses = {name: address for name, address in servers.addresses.items() if name not in left_out}
     in_sets = options.multiple_pod_templates and is_one_cluster_of_components(spec)
-    return ask_servers(replace(servers, addresses=addresses), spec, in_sets=in_sets)
+    return ask_servers(servers_of(addresses, settings), spec, in_sets=in_sets)
 
 
 def _print_answer(question: Question, *, explain: bool, output: str) -> bool:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from podium.cli import event_loop, files
+from podium.cli.options.addresses import PORT_MAX
 from podium.cli.options.durations import duration
 from podium.cli.options.paths import FILE
 from podium.cli.output import say
 
 if TYPE_CHECKING:
+    from podium.engine.files import LocatedManifest
     from podium.estimator.division.bindings import BindingSpec
 
 _OPTIONS = (
@@ -23,6 +25,30 @@ _OPTIONS = (
         multiple=True,
         metavar="NAME=HOST:PORT",
         help="Ask the estimator server of a member, Karmada's or podium's. Repeatable.",
+    ),
+    click.option(
+        "--enable-scheduler-estimator",
+        is_flag=True,
+        help="Ask the estimator servers of the other clusters too, at the addresses of their Services.",
+    ),
+    click.option(
+        "--scheduler-estimator-service-prefix",
+        default="karmada-scheduler-estimator",
+        show_default=True,
+        help="A Service's name is this, a dash and the cluster's name.",
+    ),
+    click.option(
+        "--scheduler-estimator-service-namespace",
+        default="karmada-system",
+        show_default=True,
+        help="The namespace of the Services.",
+    ),
+    click.option(
+        "--scheduler-estimator-port",
+        type=click.IntRange(1, PORT_MAX),
+        default=10352,
+        show_default=True,
+        help="The port of the Services.",
     ),
     click.option(
         "--scheduler-estimator-timeout",
@@ -37,6 +63,9 @@ _OPTIONS = (
     click.option("--scheduler-estimator-cert-file", type=FILE, help="The certificate that is presented to them."),
     click.option("--scheduler-estimator-key-file", type=FILE, help="The private key of that certificate."),
     click.option(
+        "--insecure-skip-estimator-verify", is_flag=True, help="Trust whatever certificate an estimator server shows."
+    ),
+    click.option(
         "--disable-scheduler-estimator-in-pull-mode", is_flag=True, help="Do not ask about clusters that pull."
     ),
 )
@@ -44,13 +73,57 @@ _OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """The servers to ask, and how."""
+    """The servers to ask, and how.
 
-    addresses: Mapping[str, str]
+    Attributes:
+        addresses: by cluster, in the order in which they are tried.
+    """
+
+    addresses: Mapping[str, Sequence[str]]
     timeout_s: float
     ca_file: str | None
     certificate_file: str | None
     key_file: str | None
+    skip_verify: bool
+
+
+def servers_of(addresses: Mapping[str, Sequence[str]], settings: Mapping[str, Any]) -> Servers:
+    """Return the servers at these addresses, asked as the options' values say."""
+    return Servers(
+        addresses,
+        settings["scheduler_estimator_timeout"],
+        settings["scheduler_estimator_ca_file"],
+        settings["scheduler_estimator_cert_file"],
+        settings["scheduler_estimator_key_file"],
+        settings["insecure_skip_estimator_verify"],
+    )
+
+
+def addresses_by_service(
+    clusters: Iterable[str], objects: Sequence[LocatedManifest], settings: Mapping[str, Any]
+) -> dict[str, Sequence[str]]:
+    """Return the addresses of the clusters' servers by their Services, and name those without on standard error.
+
+    Args:
+        objects: those of Karmada's API server, Services among them.
+
+    Raises:
+        EstimateError: a Service cannot be read.
+    """
+    from podium.estimator.division.estimator_service import addresses_of, service_name
+    from podium.estimator.errors import EstimateError
+    from podium.estimator.manifests import estimator_services_in
+
+    prefix, namespace = (settings[f"scheduler_estimator_service_{name}"] for name in ("prefix", "namespace"))
+    services = estimator_services_in(objects)
+    addresses: dict[str, Sequence[str]] = {}
+    for cluster in clusters:
+        service = services.get(f"{namespace}/{service_name(prefix, cluster)}")
+        try:
+            addresses[cluster] = addresses_of(service, prefix, cluster, namespace, settings["scheduler_estimator_port"])
+        except EstimateError as error:
+            say(f"warning: without the estimator server of {cluster}: {error}", err=True)
+    return addresses
 
 
 def estimator_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -65,24 +138,31 @@ def ask_servers(servers: Servers, spec: BindingSpec, *, in_sets: bool) -> Mappin
 
     Raises:
         click.ClickException: the extra is not installed, or a file cannot be read.
-        click.UsageError: the certificate and its key are not given together, or without a CA.
+        click.UsageError: the certificate and its key are not given together, or without TLS.
     """
-    if bool(servers.certificate_file) != bool(servers.key_file) or (servers.key_file and not servers.ca_file):
-        raise click.UsageError("a certificate needs its key, and both need --scheduler-estimator-ca-file")
+    has_tls = bool(servers.ca_file) or servers.skip_verify
+    if bool(servers.certificate_file) != bool(servers.key_file) or (servers.key_file and not has_tls):
+        raise click.UsageError(
+            "a certificate needs its key, and both need --scheduler-estimator-ca-file or "
+            "--insecure-skip-estimator-verify"
+        )
     from podium.estimator.server.tls13 import keep_quiet
 
     # gRPC's C core reads its settings from the environment when it is imported.
     keep_quiet()
     try:
-        from podium.estimator.client import asking
+        from podium.estimator.client import asking, channels
     except ImportError as error:
         raise click.ClickException(
             f"this needs podium[estimator], in a clone pip install -r requirements/estimator.lock: {error}"
         ) from error
     tls = None
-    if servers.ca_file is not None:
-        pair = [files.content(name) if name else None for name in (servers.certificate_file, servers.key_file)]
-        tls = asking.ClientTls(files.content(servers.ca_file), *pair)
+    if has_tls:
+        ca_file = None if servers.skip_verify else servers.ca_file
+        ca, certificate, key = (
+            files.content(name) if name else None for name in (ca_file, servers.certificate_file, servers.key_file)
+        )
+        tls = channels.ClientTls(ca, certificate, key)
     answers = event_loop.run(
         lambda: asking.ask_servers(servers.addresses, spec, tls, servers.timeout_s, in_sets=in_sets)
     )

@@ -23,6 +23,7 @@ from podium.engine.manifests import Manifest, read_manifest, resource_of
 from podium.engine.store import ObjectStore
 from podium.estimator.accurate import Rules
 from podium.estimator.cluster_objects import Cluster as KarmadaCluster
+from podium.estimator.division.estimator_service import EstimatorService
 from podium.estimator.errors import EstimateError
 from podium.estimator.member import READ, READ_TO_TRY, Gates, MemberCluster
 from podium.estimator.resource_models import standardise
@@ -172,6 +173,23 @@ def karmada_cluster_in(sources: Iterable[LocatedManifest], name: str) -> Karmada
     if len(clusters) != 1:
         raise EstimateError(f"{name}: expected one Cluster object of Karmada, found {len(clusters)}")
     return clusters[0]
+
+
+def estimator_services_in(sources: Iterable[LocatedManifest]) -> dict[str, EstimatorService]:
+    """Return the Services among a file's objects, by `namespace/name`.
+
+    Raises:
+        EstimateError: one cannot be read.
+    """
+    services: dict[str, EstimatorService] = {}
+    for source in sources:
+        if (source.manifest["kind"], source.manifest.get("apiVersion")) == ("Service", "v1"):
+            try:
+                service = msgspec.convert(source.manifest, EstimatorService)
+            except msgspec.ValidationError as error:
+                raise EstimateError(f"{source.location}: {error}") from error
+            services[service.key] = service
+    return services
 
 
 def _kind_of(manifest: Any) -> ResourceType[Any] | None:

@@ -7,35 +7,21 @@ that is neither a number of replicas nor -1 is an error.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Final
 
 import anyio
 import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError
 
+from podium.estimator.client.channels import ClientTls, NoAnswerError, error_of
+from podium.estimator.client.connections import Connections, open_connections
 from podium.estimator.client.requests import replicas_request, sets_request
 from podium.estimator.division.bindings import BindingSpec
 from podium.estimator.merge import NO_ANSWER
 from podium.estimator.server.messages import CLASSES
 from podium.estimator.server.service import SERVICE
-from podium.lib.error_text import cut
-
-_GRACE_S: Final = 0.5
-_RECEIVED_BYTES_MAX: Final = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class ClientTls:
-    """The PEM contents for connections with TLS. With a certificate and a key the client proves its own identity."""
-
-    ca: bytes
-    certificate: bytes | None = None
-    key: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,50 +38,59 @@ class ServerAnswers:
 
 
 async def ask_servers(
-    addresses: Mapping[str, str], spec: BindingSpec, tls: ClientTls | None, timeout_s: float, *, in_sets: bool = False
+    addresses: Mapping[str, Sequence[str]],
+    spec: BindingSpec,
+    tls: ClientTls | None,
+    timeout_s: float,
+    *,
+    in_sets: bool = False,
 ) -> ServerAnswers:
-    """Ask every server how many replicas of the workload fit into its member.
+    """Connect to every server, and ask it how many replicas of the workload fit into its member.
 
     Args:
-        addresses: `host:port` by cluster.
+        addresses: `host:port` by cluster, in the order in which they are tried.
         tls: None for plain text.
         timeout_s: for everything, connections included.
         in_sets: ask for sets of the workload's components.
     """
-    answers: dict[str, int] = dict.fromkeys(addresses, NO_ANSWER)
-    errors: dict[str, str] = dict.fromkeys(addresses, f"no answer within {timeout_s:g} s")
-    call = partial(_ask, spec=spec, timeout_s=timeout_s, in_sets=in_sets)
+    dial_s = timeout_s / max(map(len, addresses.values()), default=1)
+    async with open_connections(tls, dial_s) as connections:
+        connections.follow(addresses)
+        return await ask_members(connections, addresses, spec, timeout_s, in_sets=in_sets)
 
-    async def ask(cluster: str, channel: grpc.aio.Channel) -> None:
+
+async def ask_members(
+    connections: Connections, clusters: Iterable[str], spec: BindingSpec, timeout_s: float, *, in_sets: bool = False
+) -> ServerAnswers:
+    """Ask the servers of these members at once, over the connections that are kept.
+
+    Args:
+        timeout_s: for all of them.
+        in_sets: ask for sets of the workload's components.
+    """
+    answers: dict[str, int] = dict.fromkeys(clusters, NO_ANSWER)
+    errors: dict[str, str] = dict.fromkeys(answers, f"no answer within {timeout_s:g} s")
+    deadline_s = anyio.current_time() + timeout_s
+
+    async def ask(cluster: str) -> None:
         try:
-            answers[cluster] = await call(cluster, channel)
+            channel = await connections.channel(cluster)
+            left_s = deadline_s - anyio.current_time()
+            answers[cluster] = await _ask(cluster, channel, spec, left_s, in_sets=in_sets)
             del errors[cluster]
-        except grpc.aio.AioRpcError as error:
-            errors[cluster] = cut(f"{error.code().name}: {error.details()}")
+        except NoAnswerError as error:
+            errors[cluster] = str(error)
         except (DecodeError, ValueError) as error:
             errors[cluster] = f"the answer cannot be read: {error}"
 
-    async with AsyncExitStack() as stack:
-        channels = {
-            name: await stack.enter_async_context(_channel(address, tls)) for name, address in addresses.items()
-        }
-        # gRPC ends each call at the deadline; this ends them if its core does not.
-        with anyio.move_on_after(timeout_s + _GRACE_S):
-            async with anyio.create_task_group() as group:
-                for name, channel in channels.items():
-                    group.start_soon(ask, name, channel)
+    with anyio.move_on_after(timeout_s):
+        async with anyio.create_task_group() as group:
+            for name in answers:
+                group.start_soon(ask, name)
     return ServerAnswers(answers, errors)
 
 
-def _channel(address: str, tls: ClientTls | None) -> grpc.aio.Channel:
-    options = [("grpc.max_receive_message_length", _RECEIVED_BYTES_MAX), ("grpc.enable_http_proxy", 0)]
-    if tls is None:
-        return grpc.aio.insecure_channel(address, options=options)
-    credentials = grpc.ssl_channel_credentials(tls.ca, tls.key, tls.certificate)
-    return grpc.aio.secure_channel(address, credentials, options=options)
-
-
-async def _ask(cluster: str, channel: grpc.aio.Channel, *, spec: BindingSpec, timeout_s: float, in_sets: bool) -> int:
+async def _ask(cluster: str, channel: grpc.aio.Channel, spec: BindingSpec, timeout_s: float, *, in_sets: bool) -> int:
     question = "MaxAvailableComponentSets" if in_sets else "MaxAvailableReplicas"
     if in_sets:
         request = sets_request(cluster, spec.components, spec.resource.namespace)
@@ -103,10 +98,27 @@ async def _ask(cluster: str, channel: grpc.aio.Channel, *, spec: BindingSpec, ti
         request = replicas_request(cluster, spec.replica_requirements)
     resource = spec.resource
     metadata = (("object", f"kind={resource.kind}, name={resource.namespace}/{resource.name}"),)
-    call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(f"/{SERVICE}/{question}")
-    content = await call(request, timeout=timeout_s, metadata=metadata)
-    response = CLASSES[f"{question}Response"].FromString(content)
+    method: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(f"/{SERVICE}/{question}")
+    response = CLASSES[f"{question}Response"].FromString(
+        await _content_of(method(request, timeout=timeout_s, metadata=metadata))
+    )
     count = int(response.maxSets if in_sets else response.maxReplicas)
     if count < NO_ANSWER:
         raise ValueError(f"{count} replicas")
     return count
+
+
+async def _content_of(call: grpc.aio.UnaryUnaryCall[bytes, bytes]) -> bytes:
+    """Return the answer to a call.
+
+    Raises:
+        NoAnswerError: the call failed.
+    """
+    try:
+        # Awaiting a call whose channel is closed would raise CancelledError, and end the other members' tasks.
+        code = await call.code()
+        if code is not grpc.StatusCode.OK:
+            raise NoAnswerError(error_of(code, await call.details()))
+        return await call
+    finally:
+        call.cancel()

@@ -54,6 +54,13 @@ class Asker:
 @asynccontextmanager
 async def serving(app: EstimatorApp) -> AsyncIterator[Asker]:
     """The app while the context is open."""
+    async with running(app) as address, grpc.aio.insecure_channel(address) as channel:
+        yield Asker(channel)
+
+
+@asynccontextmanager
+async def running(app: EstimatorApp) -> AsyncIterator[str]:
+    """The address of the app while the context is open."""
     with _collector_restored():
         async with anyio.create_task_group() as group:
             ports: list[int] = []
@@ -66,8 +73,7 @@ async def serving(app: EstimatorApp) -> AsyncIterator[Asker]:
             group.start_soon(app.run, note_port)
             with anyio.fail_after(PATIENCE_S):
                 await ready.wait()
-            async with grpc.aio.insecure_channel(f"127.0.0.1:{ports[0]}") as channel:
-                yield Asker(channel)
+            yield f"127.0.0.1:{ports[0]}"
             app.stop()
 
 
@@ -89,4 +95,4 @@ async def refusal(ask: Callable[[], Awaitable[Any]]) -> tuple[grpc.StatusCode, s
     return error.value.code(), error.value.details() or ""
 
 
-__all__ = ["QUIET", "Asker", "refusal", "replace", "serving"]
+__all__ = ["QUIET", "Asker", "refusal", "replace", "running", "serving"]
