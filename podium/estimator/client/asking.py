@@ -1,6 +1,6 @@
 """Asks the estimator servers of many members at once, under one deadline.
 
-Source: karmada pkg/estimator/client/accurate.go and pkg/util/grpcconnection/config.go, v1.18.
+Source: karmada pkg/estimator/client/accurate.go, v1.18.
 Differs: a member that fails is answered with -1, and the others count; upstream then drops all answers. An answer
 that is neither a number of replicas nor -1 is an error.
 """
@@ -74,12 +74,14 @@ async def ask_members(
 
     async def ask(cluster: str) -> None:
         try:
-            channel = await connections.channel(cluster)
-            left_s = deadline_s - anyio.current_time()
-            answers[cluster] = await _ask(cluster, channel, spec, left_s, in_sets=in_sets)
+            async with connections.channel(cluster) as channel:
+                left_s = deadline_s - anyio.current_time()
+                answers[cluster] = await _ask(cluster, channel, spec, left_s, in_sets=in_sets)
             del errors[cluster]
         except NoAnswerError as error:
-            errors[cluster] = str(error)
+            # After the deadline the error only says in other words that it is over.
+            if anyio.current_time() < deadline_s:
+                errors[cluster] = str(error)
         except (DecodeError, ValueError) as error:
             errors[cluster] = f"the answer cannot be read: {error}"
 

@@ -42,6 +42,7 @@ async def test_one_bad_member_never_spoils_the_rest(anyio_backend: object) -> No
         answers = await ask_servers(addresses, SPEC, None, 2.0)
     assert answers.replicas == {"good": 7, "full": 0, "hangs": -1, "negative": -1, "garbage": -1, "dead": -1}
     assert answers.errors.keys() == {"hangs", "negative", "garbage", "dead"}
+    assert answers.errors["hangs"] == "no answer within 2 s"
     assert answers.errors["negative"] == "the answer cannot be read: -5 replicas"
     assert answers.errors["dead"].startswith(f"dial {DEAD} error: UNAVAILABLE: ")
 

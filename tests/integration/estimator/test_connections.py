@@ -168,12 +168,22 @@ async def test_member_that_comes_and_goes_keeps_no_channel(anyio_backend: object
         assert answers.errors == {"m": "cluster m does not exist in estimator cache"}
 
 
-async def test_member_whose_addresses_are_the_same_keeps_its_channel(anyio_backend: object) -> None:
+async def test_member_whose_addresses_are_the_same_keeps_its_channel_and_shares_it(anyio_backend: object) -> None:
     async with estimator(FITS) as address, open_connections(None) as connections:
         connections.follow({"m": [address]})
-        channel = await connections.channel("m")
-        connections.follow({"m": [address], "other": [DEAD]})
-        assert await connections.channel("m") is channel
+        async with connections.channel("m") as channel:
+            connections.follow({"m": [address], "other": [DEAD], "beside": [address]})
+            for name in ("m", "beside"):
+                async with connections.channel(name) as later:
+                    assert later is channel
+
+
+async def test_all_of_thousands_of_members_of_one_server_are_answered(anyio_backend: object) -> None:
+    names = [f"m{number}" for number in range(2500)]
+    async with answering(reply(replicas_response(4))) as address, open_connections(None) as connections:
+        connections.follow({name: [address] for name in names})
+        answers = await ask_members(connections, names, SPEC, PATIENCE_S)
+    assert answers.replicas == dict.fromkeys(names, 4)
 
 
 def _answers(replicas: int) -> Callable[[ServerAnswers], bool]:
