@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster.existing_terms import ExistingTerms, TermCounter
+from podium.cluster.fork_point import ForkPoint
 from podium.cluster.host_ports import HostPortIndex
 from podium.cluster.images import ImageIndex
 from podium.cluster.labels import LabelColumn, LabelColumns
@@ -86,6 +87,7 @@ class Snapshot:
         self._free_rows: list[int] = []
         self._order_is_stale = False
         self._is_fork = False
+        self.fork_point: ForkPoint[Snapshot] | None = None
         self._shares_nodes = self._shares_pods = False
         self._pod_usages: list[dict[str, PodUsage]] = []
         self._show()
@@ -326,6 +328,7 @@ class Snapshot:
         twin = object.__new__(Snapshot)
         twin.__dict__.update(self.__dict__)
         twin._is_fork = twin._shares_nodes = twin._shares_pods = True
+        twin.fork_point = None
         twin.usage_changes = self.usage_changes.branch()
         twin._usage = self._usage.copy()
         twin._shown_usage = _read_only(twin._usage)
@@ -371,10 +374,8 @@ class Snapshot:
     def _show(self) -> None:
         """Make the read-only views that plugins get, so that a `-=` meant for a copy cannot write to the columns."""
         self.unschedulable, self.taint_set = _read_only(self._unschedulable), _read_only(self._taint_set_ids)
-        self._shown_allowed_pods, self._shown_allocatable = (
-            _read_only(self._allowed_pods),
-            _read_only(self._allocatable),
-        )
+        self._shown_allowed_pods = _read_only(self._allowed_pods)
+        self._shown_allocatable = _read_only(self._allocatable)
         self._shown_usage = _read_only(self._usage)
 
     def _usage_row(self, index: int) -> IntArray:

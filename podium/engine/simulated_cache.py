@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from podium.cluster import CacheError, Snapshot
+from podium.cluster.fork_point import ForkPoint
 from podium.cluster.pod_groups import PodGroupState
 from podium.cluster.pod_usage import readable_pod_usage
 from podium.objects.core import Pod
@@ -34,7 +35,7 @@ class SimulatedCache:
     def __init__(
         self, snapshot: Snapshot, pods_before: Sequence[Mapping[str, Pod]] | None, group: PodGroupState
     ) -> None:
-        self._snapshot = snapshot.fork()
+        self._snapshot = fork_with_point(snapshot)
         self._pods_before = pods_before
         self._assumed: dict[str, tuple[int, Pod]] = {}
         self._prefers = False
@@ -100,6 +101,17 @@ class SimulatedCache:
             )
         visible = replace(affinity, pod_affinity=affinity.pod_affinity if is_scored else None, pod_anti_affinity=anti)
         return replace(pod, spec=replace(pod.spec, affinity=visible))
+
+
+def fork_with_point(snapshot: Snapshot) -> Snapshot:
+    """Return a fork that knows its fork point, unless the snapshot is a fork itself.
+
+    Only for a fork that is used by the thread of its original: attempts in both share their cached answers.
+    """
+    fork = snapshot.fork()
+    if not snapshot.is_fork:
+        fork.fork_point = ForkPoint(snapshot, snapshot.node_changes.end, snapshot.usage_changes.end)
+    return fork
 
 
 def _has_terms(pod: Pod) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import msgspec
 from msgspec import field
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from podium.objects.affinity import Affinity
 from podium.objects.meta import ClusterObject, Int32, Int64, LabelSelector, NamespacedObject, ResourceList, Value
@@ -209,6 +209,16 @@ def once_per_spec(compute: Callable[[PodSpec], T]) -> Callable[[PodSpec], T]:
             return result
 
     return remember_result
+
+
+def without_group(spec: PodSpec) -> PodSpec:
+    """Return the shared spec of the pods that differ from these in their group only: that of pods without a group."""
+    return spec if spec.scheduling_group is None else _without_group(spec)
+
+
+@once_per_spec
+def _without_group(spec: PodSpec) -> PodSpec:
+    return _intern(replace(spec, scheduling_group=None))
 
 
 class PodCondition(Value, frozen=True):

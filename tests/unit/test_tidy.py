@@ -94,6 +94,7 @@ TESTED_ELSEWHERE = {
     "framework/cycle/pre_filter": "unit/framework/cycle/test_search",
     "framework/profile/rejection": "unit/framework/cycle/test_diagnosis",
     "framework/profile/cached_answers": "unit/framework/profile/test_signature_cache",
+    "framework/profile/pod_signature": "unit/framework/profile/test_signature_cache",
     "insight/blockers": "unit/insight/test_why",
     "insight/evictions": "unit/insight/test_fixes",
     "insight/node_edits": "unit/insight/test_fixes",

@@ -12,8 +12,8 @@ from podium.framework.contract.cycle_state import CycleState
 from podium.framework.cycle.diagnosis import Diagnosis
 from podium.framework.cycle.nominated_pods import NominatedAhead, NominatedPods
 from podium.framework.cycle.scored import Scored
+from podium.framework.profile.pod_signature import PodSignature
 from podium.framework.profile.runtime import Framework
-from podium.framework.profile.signature_cache import PodSignature
 from podium.objects.core import Pod
 
 

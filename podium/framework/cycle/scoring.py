@@ -21,8 +21,8 @@ from podium.framework.contract.status import FAILED, MAY_REJECT, Code, ScheduleE
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.scored import NONE, Scored
 from podium.framework.profile.forms import Scorer, one_integer_each
+from podium.framework.profile.pod_signature import PodSignature
 from podium.framework.profile.score_history import SmallScores
-from podium.framework.profile.signature_cache import PodSignature
 
 _PRE_SCORE_MAY: Final = (Code.SKIP, *MAY_REJECT)
 _NORMALIZE: Final = "ScoreExtensionNormalize"

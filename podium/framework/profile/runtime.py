@@ -46,8 +46,9 @@ from podium.framework.contract.writing import BindingWriter, WritingPlugin
 from podium.framework.profile.forms import Filter, Scorer, filter_form, score_form
 from podium.framework.profile.observer import Observer
 from podium.framework.profile.plugin_args import args_of
+from podium.framework.profile.pod_signature import Profile
 from podium.framework.profile.rejection import FilterOutcome, by_status
-from podium.framework.profile.signature_cache import Profile, SignatureCache
+from podium.framework.profile.signature_cache import SignatureCache
 from podium.lib.error_text import error_text
 from podium.objects.core import Pod, PodSpec
 

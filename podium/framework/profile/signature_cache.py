@@ -32,398 +32,51 @@ Some things about it surprise, for these reasons:
 - A plugin that raises costs the signature, not the pod: the attempt calls the plugins itself and meets the failure
   where it belongs, or never if the search ends before that node.
 
-Invariant: only attempts on the live snapshot use it. Forks, nominated pods and dry runs always call the plugins.
+- Members of different groups share a signature: the key is the spec without the group. Plugins from outside of podium
+  with a scope of their own may read it, and with one of these in the profile the key is the spec as it is.
+- The simulation of a group uses the signatures of the snapshot that it is a fork of, on the same columns. When a fork
+  is left, the rows that its members have touched are evaluated again, which are few, instead of all rows in each fork.
+
+Invariant: only attempts on the live snapshot and on forks of it that know their fork point use it. Other forks,
+nominated pods and dry runs always call the plugins.
 Cost: the first pod of a spec does not use the cache; for the second one all nodes are evaluated once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
-from typing import Any, Final, Generic, Protocol, TypeVar
-
-import numpy as np
+from collections.abc import Mapping
+from typing import Final
 
 from podium.cluster import Snapshot
-from podium.framework.contract.cycle_state import CycleState, cloner
-from podium.framework.contract.filter import PreFilterPlugin
-from podium.framework.contract.plugin import Plugin, Scope
-from podium.framework.contract.score import PreScorePlugin
-from podium.framework.contract.status import MAY_REJECT, Code, Status, demand_status
-from podium.framework.profile.cached_answers import FEW_ROWS, Asking, CachedFilters, CachedScore, CachedScores
-from podium.framework.profile.forms import Filter, Scorer
-from podium.framework.profile.observer import Observer
-from podium.framework.profile.outside_changes import OutsideChanges
-from podium.objects.core import Pod, PodSpec
+from podium.framework.contract.plugin import Plugin
+from podium.framework.profile.pod_signature import PodSignature, Profile
+from podium.objects.core import Pod, PodSpec, without_group
 from podium.objects.pod_limits import excess
-
-P = TypeVar("P", bound=Plugin)
-A = TypeVar("A", CachedFilters, CachedScores)
 
 ROWS_MAX: Final = 1 << 19
 """The most rows of all signatures together, at about 70 bytes each. The least recently used signature goes first."""
-
-_CACHEABLE: Final = (Code.SKIP, *MAY_REJECT)
 
 SIGNATURES_MAX: Final = 1024
 """The most specs that are remembered if there are few nodes: each keeps about 10 KB of derived values alive."""
 
 
-class Profile(Protocol):
-    """The part of a profile that the cache uses. `profile.runtime.Framework` implements it."""
-
-    observer: Observer
-
-    @property
-    def name(self) -> str:
-        """The scheduler name."""
-
-    @property
-    def pre_filter(self) -> Sequence[PreFilterPlugin]:
-        """The PreFilter plugins in order."""
-
-    @property
-    def filters(self) -> Sequence[Filter]:
-        """The filters in order."""
-
-    @property
-    def pre_score(self) -> Sequence[PreScorePlugin]:
-        """The PreScore plugins in order."""
-
-    @property
-    def scorers(self) -> Sequence[tuple[Scorer, int]]:
-        """The scorers in order, with their weights."""
-
-    def scope_of(self, method: Callable[[PodSpec], Scope], plugin: str, pod: Pod) -> Scope:
-        """Return the scope of a filter or scorer for the pod."""
-
-
-class CachedAnswers(Generic[P]):
-    """The cached answers of PreFilter or PreScore plugins for every pod of the spec.
-
-    Attributes:
-        asked: the plugins that must be called for each pod, in order.
-    """
-
-    __slots__ = ("_stretches", "asked")
-
-    def __init__(self) -> None:
-        self.asked: list[P] = []
-        self._stretches: list[tuple[set[str], list[object]]] = [(set(), [])]
-        """What is skipped and written before each plugin that is called, and after the last one."""
-
-    @property
-    def skipped_names(self) -> set[str]:
-        """The names of the plugins that always return Skip."""
-        return set().union(*(skipped_names for skipped_names, _ in self._stretches))
-
-    @property
-    def state_values(self) -> list[object]:
-        """The values that the plugins that always return Skip or success write to the cycle state."""
-        return [value for _, entries in self._stretches for value in entries]
-
-    def ask(self, plugin: P) -> None:
-        """Note that the next plugin must be called for each pod."""
-        self.asked.append(plugin)
-        self._stretches.append((set(), []))
-
-    def note(self, plugin: P, status: Status | None, state_values: Sequence[object]) -> None:
-        """Cache the next plugin's answer if it can be reused: success or Skip, and no state that changes."""
-        # A state with a cloner changes in dry runs, and one attempt's must not be another's.
-        if (status is not None and status.code is not Code.SKIP) or any(map(cloner, map(type, state_values))):
-            self.ask(plugin)
-            return
-        skipped_names, values = self._stretches[-1]
-        if status is not None:
-            skipped_names.add(plugin.name)
-        values += state_values
-
-    def carry_out(self, state: CycleState, skipped_names: set[str]) -> Iterator[P]:
-        """Yield the plugins to call, in order. The cached effects of the others are applied in between."""
-        for plugin, (skipped_here, values) in zip_longest(self.asked, self._stretches):
-            skipped_names |= skipped_here
-            state.write(*values)
-            if plugin is not None:
-                yield plugin
-
-
-class _Followed(Generic[A]):
-    """Cached answers, and up to which changes of the snapshot they are current; a size of 0 stands for no answers."""
-
-    __slots__ = ("answers", "seen", "size")
-
-    def __init__(self, *answers: A) -> None:
-        self.answers = [*answers]
-        self.size = 0
-        # Of nodes, of pods, and by log of what is outside of the snapshot.
-        self.seen: tuple[int, int, tuple[int, ...]] = (0, 0, ())
-
-
-class PodSignature:
-    """The cached answers for the pods of one spec.
-
-    `pre_filters` and `pre_scores` hold the cached answers. `filters` are the filters that are not skipped, with runs
-    of cached ones in place of their members; `live_scorers` are the scorers that must be called. `is_scarce` is whether
-    the last search found too few nodes, so that the next one had better begin with all of them.
-    """
-
-    def __init__(self, framework: Profile, pod: Pod, snapshot: Snapshot) -> None:
-        """Call the plugins for all nodes.
-
-        Raises:
-            Exception: whatever a plugin raises.
-        """
-        self.spec = pod.spec
-        self.qos_class = pod.status.qos_class
-        self.snapshot = snapshot
-        self.pre_filters: CachedAnswers[PreFilterPlugin] = CachedAnswers()
-        self.pre_scores: CachedAnswers[PreScorePlugin] = CachedAnswers()
-        self.filters: list[Filter | CachedFilters] = []
-        self.scores = CachedScores()
-        self.live_scorers: list[tuple[Scorer, int]] = []
-        self.is_scarce = False
-        self._framework = framework
-        self._state = CycleState()
-        self._filtered: _Followed[CachedFilters] = _Followed()
-        self._scored = _Followed(self.scores)
-        self._stale: set[int] = set()
-        """The rows that were rejected when their node changed, and have not been scored since."""
-        self._are_scores_read = self._sees_pods = False
-        self._outside = OutsideChanges()
-        self._settle(pod)
-        self._choose_filters(pod)
-        self._choose_scorers(pod)
-        self._outside.are_continued(snapshot)
-        self._follow([self._filtered], pod)
-
-    def refresh(self, pod: Pod) -> None:
-        """Filter the changed rows again, and score them again if the last attempt read scores.
-
-        Raises:
-            Exception: whatever a plugin raises.
-        """
-        if not self._outside.are_continued(self.snapshot):
-            self._filtered.size = self._scored.size = 0
-        filter_part, score_part = self._filtered, self._scored
-        # Only together with the filters: scores that have seen other changes are followed when they are read.
-        are_alike = score_part.seen == filter_part.seen
-        parts: list[_Followed[Any]] = (
-            [filter_part, score_part] if self._are_scores_read and score_part.size and are_alike else [filter_part]
-        )
-        self._are_scores_read = False
-        self._follow(parts, pod)
-
-    def has_scores(self, pod: Pod, snapshot: Snapshot) -> bool:
-        """Return True if nothing has changed since the last refresh and the cached scores are current.
-
-        If the pod fitted nowhere in the last attempt, the scores are outdated and renewed now; False if a plugin fails.
-        """
-        filter_part, score_part = self._filtered, self._scored
-        log_ends = snapshot.node_changes.end, self._pods_end, self._outside.ends
-        # A snapshot that moved on since `refresh`, as during an extender's answer, is scored by the plugins.
-        if snapshot is not self.snapshot or filter_part.seen != log_ends:
-            return False
-        self._are_scores_read = True
-        if not score_part.size or score_part.seen != log_ends:
-            try:
-                self._follow([score_part], pod)
-            except BaseException:  # noqa: BLE001 - a plugin may raise anything; the attempt meets it again
-                score_part.size = 0
-                return False
-        return True
-
-    def active_filters(self, skipped_names: frozenset[str]) -> Sequence[Filter | CachedFilters]:
-        """Return the filters of one attempt, without those whose PreFilter skipped them in it."""
-        return [
-            filter_or_run
-            for filter_or_run in self.filters
-            if isinstance(filter_or_run, CachedFilters) or filter_or_run.name not in skipped_names
-        ]
-
-    # ------------------------------------------------------------ which answers are kept
-
-    def _settle(self, pod: Pod) -> None:
-        """Call PreFilter and PreScore of the plugins for which they depend on the spec alone, and cache the answers."""
-        snapshot = self.snapshot
-        for plugin in self._framework.pre_filter:
-            if self._framework.scope_of(plugin.filter_scope, plugin.name, pod) is Scope.CLUSTER:
-                self.pre_filters.ask(plugin)
-                continue
-            state = CycleState()
-            result, status = plugin.pre_filter(state, pod, snapshot)
-            # Narrowed nodes may depend on the cluster, whatever the plugin's scope says.
-            if result is None:
-                self.pre_filters.note(plugin, demand_status(status, _CACHEABLE), state.values())
-            else:
-                self.pre_filters.ask(plugin)
-        for scoring in self._framework.pre_score:
-            if self._framework.scope_of(scoring.score_scope, scoring.name, pod) is Scope.CLUSTER:
-                self.pre_scores.ask(scoring)
-                continue
-            state = CycleState()
-            status = scoring.pre_score(state, pod, snapshot, snapshot.order)
-            self.pre_scores.note(scoring, demand_status(status, _CACHEABLE), state.values())
-        self._state.write(*self.pre_filters.state_values, *self.pre_scores.state_values)
-
-    def _choose_filters(self, pod: Pod) -> None:
-        skipped_names, asked_before = self.pre_filters.skipped_names, {plugin.name for plugin in self.pre_filters.asked}
-        run: CachedFilters | None = None
-        for plugin_filter in self._framework.filters:
-            if plugin_filter.name in skipped_names:
-                continue
-            scope = self._framework.scope_of(plugin_filter.plugin.filter_scope, plugin_filter.name, pod)
-            # A filter whose PreFilter is asked each time may read what that wrote.
-            if scope is Scope.CLUSTER or plugin_filter.name in asked_before:
-                self.filters.append(plugin_filter)
-                run = None
-                continue
-            # Neighbours share one column of verdicts; a live filter between them must keep its place in the order.
-            if run is None:
-                run = CachedFilters()
-                self.filters.append(run)
-                self._filtered.answers.append(run)
-            run.append(plugin_filter, scope)
-            self._note(plugin_filter.plugin, scope)
-
-    def _choose_scorers(self, pod: Pod) -> None:
-        skipped_names, asked_before = self.pre_scores.skipped_names, {plugin.name for plugin in self.pre_scores.asked}
-        for scorer, weight in self._framework.scorers:
-            if scorer.name in skipped_names:
-                continue
-            scope = self._framework.scope_of(scorer.plugin.score_scope, scorer.name, pod)
-            if scope is not Scope.CLUSTER and not self._has_basis(scorer, pod):
-                scope = Scope.CLUSTER
-            if scope is Scope.CLUSTER or scorer.name in asked_before:
-                self.live_scorers.append((scorer, weight))
-            else:
-                self.scores.append(CachedScore(scorer, weight, scope))
-                self._note(scorer.plugin, scope)
-
-    def _note(self, plugin: Plugin, scope: Scope) -> None:
-        """Note on which changes the cached answers of a plugin depend."""
-        self._sees_pods |= scope is Scope.PODS_ON_NODE
-        self._outside.note(plugin, scope)
-
-    def _has_basis(self, scorer: Scorer, pod: Pod) -> bool:
-        """Return True if the plugin's `score_basis` returns a hashable value; otherwise its scores are not cached."""
-        try:
-            hash(scorer.plugin.score_basis(self.spec, self.snapshot))
-        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-            self._framework.observer.plugin_failed(scorer.name, "ScoreBasis", pod, error)
-            return False
-        return True
-
-    # ------------------------------------------------------------ looking at rows
-
-    def _asking(self, pod: Pod) -> Asking:
-        observer, profile = self._framework.observer, self._framework.name
-        return Asking(
-            self._state,
-            pod,
-            self.snapshot,
-            lambda plugin, point, times: observer.count_evaluations(plugin, point, profile, times),
-        )
-
-    @property
-    def _pods_end(self) -> int:
-        log = self.snapshot.pod_counts.changes if self._sees_pods else self.snapshot.usage_changes
-        return log.end
-
-    def _pods_since(self, number: int) -> set[int] | None:
-        """Return the rows whose usage, or any of whose pods if these matter, changed; None if too much did."""
-        if not self._sees_pods:
-            rows = self.snapshot.usage_changes.since(number)
-            return None if rows is None else set(rows)
-        changes = self.snapshot.pod_counts.changes.since(number)
-        return None if changes is None else {change.row for change in changes}
-
-    def _follow(self, parts: Sequence[_Followed[Any]], pod: Pod) -> None:
-        """Call the plugins again for the rows that have changed. All parts have seen the same changes."""
-        snapshot, first = self.snapshot, parts[0]
-        log_ends = snapshot.node_changes.end, self._pods_end, self._outside.ends
-        if first.size and first.seen == log_ends:
-            return
-        nodes_seen, pods_seen, outside_seen = first.seen
-        nodes, pods = snapshot.node_changes.since(nodes_seen), self._pods_since(pods_seen)
-        if outside_seen and first.size and nodes is not None and pods is not None:
-            outside = self._outside.since(outside_seen)
-            nodes, pods = (None, None) if outside is None else ([*nodes, *outside[0]], pods | outside[1])
-        asking, changes_max = self._asking(pod), max(len(snapshot) // 2, FEW_ROWS)
-        # Beyond half of the rows, one pass over all of them in table form is cheaper.
-        if not first.size or nodes is None or pods is None or len(nodes) + len(pods) > changes_max:
-            self._look_at_all(parts, asking)
-        else:
-            if nodes:
-                self._resize(parts)
-                self._update(parts, asking, set(nodes), Scope.NODE)
-                if self._scored in parts:
-                    self.scores.update_bases(asking)
-            # Nodes that changed were filtered in full above.
-            self._update(parts, asking, pods.difference(nodes), Scope.USAGE)
-        for part in parts:
-            part.seen = log_ends
-
-    def _look_at_all(self, parts: Sequence[_Followed[Any]], asking: Asking) -> None:
-        self._resize(parts)
-        for part in parts:
-            for answer in part.answers:
-                answer.update(asking, self.snapshot.order, Scope.NODE)
-        if self._scored in parts:
-            self._stale.clear()
-            self.scores.update_bases(asking)
-            self.scores.find_uniform(asking)
-
-    def _update(
-        self, parts: Sequence[_Followed[Any]], asking: Asking, changed_rows: Iterable[int], scope: Scope
-    ) -> None:
-        nodes = self.snapshot.nodes
-        rows: Sequence[int] = [row for row in changed_rows if nodes[row] is not None]
-        for part in parts:
-            if part is self._scored:
-                rows = self._to_score(asking, rows, scope)
-            _update(part, asking, rows, scope)
-
-    def _to_score(self, asking: Asking, changed_rows: Sequence[int], scope: Scope) -> Sequence[int]:
-        """Return the rows whose scores may be read. A rejected row is left out until another change makes it pass."""
-        passing = changed_rows
-        for run in self._filtered.answers:
-            passing = run.passing(passing)
-        # Scoring rejected nodes would be in vain; they are remembered, for the day that they pass.
-        if scope is Scope.NODE:
-            self._stale = self._stale.union(changed_rows).difference(passing)
-        elif stale_rows := self._stale.intersection(passing):
-            _update(self._scored, asking, [*stale_rows], Scope.NODE)
-            self._stale -= stale_rows
-        return passing
-
-    def _resize(self, parts: Sequence[_Followed[Any]]) -> None:
-        size = len(self.snapshot.nodes)
-        for part in parts:
-            if size != part.size:
-                part.size = size
-                for answer in part.answers:
-                    answer.resize(size)
-
-
-def _update(part: _Followed[Any], asking: Asking, rows: Sequence[int], scope: Scope) -> None:
-    if len(rows) > FEW_ROWS:
-        row_array = np.array(rows, np.intp)
-        for answer in part.answers:
-            answer.update(asking, row_array, scope)
-    elif rows:
-        nodes = [*map(asking.snapshot.node, rows)]
-        for answer in part.answers:
-            answer.update_few(asking, nodes, scope)
-
-
 class SignatureCache:
-    """The pod signatures of one profile, on one snapshot."""
+    """The pod signatures of one profile, on one snapshot and the forks of it that know their fork point."""
 
     def __init__(self, framework: Profile, rows_max: int = ROWS_MAX) -> None:
         """Keep at most this many rows over all signatures; 0 turns the cache off."""
         self._framework = framework
         self._rows_max = rows_max
+        self._original: Snapshot | None = None
         self._snapshot: Snapshot | None = None
+        """The snapshot of the last attempt: the original or a fork of it."""
+        self._turned: list[PodSignature] = []
+        """The signatures whose answers are about the last fork."""
+        plugins = [*framework.pre_filter, *(form.plugin for form in framework.filters)]
+        plugins += [*framework.pre_score, *(scorer.plugin for scorer, _ in framework.scorers)]
+        # What is outside of the snapshot knows no forks.
+        self._covers_forks = all(type(plugin).outside_changes is Plugin.outside_changes for plugin in plugins)
+        self._ignores_groups = all(map(_ignores_group, plugins))
         self._known: dict[int, PodSignature | PodSpec] = {}
         """By the identity of a spec: its signature, or the spec itself while only one pod of it has been seen."""
 
@@ -432,28 +85,29 @@ class SignatureCache:
 
         Pods that are rejected for their size have no signature.
         """
-        if snapshot.is_fork or not self._rows_max or not depends_on_spec_only(pod):
-            # A fork lives for one attempt, and a cache of it would never be read again.
+        if not self._rows_max or not depends_on_spec_only(pod) or not self._turn_to(snapshot):
             return None
-        if snapshot is not self._snapshot:
-            self._snapshot = snapshot
-            self._known.clear()
-        key = id(pod.spec)
+        spec = without_group(pod.spec) if self._ignores_groups else pod.spec
+        key = id(spec)
         signature = self._known.pop(key, None)
         # Only the second pod of a spec pays for a signature: many specs have a single pod.
         if signature is None:
             self._make_room(len(snapshot.nodes))
-            self._known[key] = pod.spec
+            self._known[key] = spec
             return None
         try:
             if isinstance(signature, PodSpec):
                 if excess(signature):
                     return None
-                signature = PodSignature(self._framework, pod, snapshot)
+                signature = PodSignature(self._framework, pod, spec, snapshot)
+                self._note(signature)
             elif signature.qos_class != pod.status.qos_class:
                 # The API server derives the class from the spec, but a file may say anything.
                 return None
             else:
+                if signature.snapshot is not snapshot:
+                    signature.turn_to(snapshot)
+                    self._note(signature)
                 signature.refresh(pod)
         except BaseException:  # noqa: BLE001 - a plugin may raise anything; the attempt meets it again if it gets there
             return None
@@ -469,11 +123,48 @@ class SignatureCache:
         signatures = sum(isinstance(entry, PodSignature) for entry in self._known.values())
         return {"signatures": signatures, "specs seen once": len(self._known) - signatures}
 
+    def _turn_to(self, snapshot: Snapshot) -> bool:
+        """Note which snapshot the next answers are about, and return whether answers about it are cached."""
+        if snapshot is self._snapshot and not snapshot.is_fork:
+            return True
+        original, point = snapshot, snapshot.fork_point
+        if snapshot.is_fork:
+            # Most forks live for one attempt, and a cache of them would never be read again.
+            if point is None or not self._covers_forks or not point.is_valid_for(snapshot):
+                return False
+            original = point.original
+        if original is not self._original:
+            self._original = original
+            self._known.clear()
+            self._turned.clear()
+        if snapshot is not self._snapshot:
+            self._snapshot = snapshot
+            # At once, since a signature that is not asked for again would keep the fork alive.
+            for signature in self._turned:
+                signature.turn_to(original)
+            self._turned.clear()
+        return True
+
+    def _note(self, signature: PodSignature) -> None:
+        if signature.snapshot.is_fork:
+            self._turned.append(signature)
+
     def _make_room(self, rows: int) -> None:
         # By rows, as one signature of a large cluster takes what hundreds do in a small one.
         signatures_max = min(SIGNATURES_MAX, self._rows_max // max(rows, 1))
         while self._known and len(self._known) >= signatures_max:
             del self._known[next(iter(self._known))]
+
+
+def _ignores_group(plugin: Plugin) -> bool:
+    """Return whether cached answers of the plugin are the same for pods of all groups.
+
+    Those of podium itself read the group of a pod in scope CLUSTER only. Others may read all of a spec in any scope.
+    """
+    kind = type(plugin)
+    is_own = kind.__module__.startswith("podium.plugins.")
+    has_scope = kind.filter_scope is not Plugin.filter_scope or kind.score_scope is not Plugin.score_scope
+    return is_own or not has_scope
 
 
 def depends_on_spec_only(pod: Pod) -> bool:

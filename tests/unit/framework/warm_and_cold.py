@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from podium.cluster import Snapshot, pod_usage
 from podium.config import load
+from podium.engine.simulated_cache import fork_with_point
 from podium.framework.contract.status import ScheduleError
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import Diagnosis
@@ -30,8 +31,11 @@ DEFAULT = load("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerC
     0
 ]
 
+GROUP_SIZE = 4
+
 kinds = st.lists(random_clusters.pods({}, {}), min_size=1, max_size=2)
 indexes = st.integers(0, NODES)
+group_steps = st.tuples(st.just("try a group"), st.integers(0, 3), st.sets(st.integers(0, GROUP_SIZE - 1)))
 steps = st.one_of(
     st.tuples(st.just("attempt"), st.integers(0, 3), st.booleans()),
     st.tuples(st.just("attempt"), st.integers(0, 3), st.booleans()),
@@ -40,8 +44,10 @@ steps = st.one_of(
     st.tuples(st.just("drop node"), indexes, st.none()),
     st.tuples(st.just("look at a fork"), st.integers(0, 3), st.none()),
     st.tuples(st.just("nominate"), st.integers(0, 3), indexes),
+    group_steps,
 )
 histories = st.lists(steps, min_size=4, max_size=14)
+histories_of_groups = st.lists(st.one_of(group_steps, group_steps, steps), min_size=4, max_size=14)
 
 
 @dataclass
@@ -130,9 +136,16 @@ class WarmAndCold:
             self.nominated = Nominated({f"n{detail}": promised} if number else {})
         elif step == "look at a fork":
             self.look_at_a_fork(self.kinds[number % len(self.kinds)])
+        elif step == "try a group":
+            self.try_a_group(number, detail)
 
     def attempt(self, pod: Pod, *, is_placed: bool) -> None:
-        snapshot = self.cache.snapshot()
+        decision = self.decision(pod, self.cache.snapshot())
+        if is_placed and isinstance(decision, Suggested):
+            self.place(pod, decision.node_name)
+
+    def decision(self, pod: Pod, snapshot: Snapshot) -> Decision:
+        """What both sides decide."""
         surveys = [side.evaluate_all(pod, snapshot, self.nominated) for side in (self.warm, self.cold)]
         assert surveys[0] == surveys[1]
         (decision, warm), (_, cold) = (
@@ -140,8 +153,22 @@ class WarmAndCold:
         )
         assert warm == cold
         assert isinstance(decision, Suggested | DoesNotFit | Failed)
-        if is_placed and isinstance(decision, Suggested):
-            self.place(pod, decision.node_name)
+        return decision
+
+    def try_a_group(self, number: int, placed_members: set[int]) -> None:
+        """Let pods of a group take places in a simulation, and some of them keep theirs."""
+        fork = fork_with_point(self.cache.snapshot())
+        places: list[tuple[int, Pod, str]] = []
+        for member in range(GROUP_SIZE):
+            pod = self.new_pod({**self.kinds[(number + member // 3) % len(self.kinds)], "group": f"group-{number}"})
+            decision = self.decision(pod, fork)
+            if isinstance(decision, Suggested):
+                fork.add_pod(decision.row, pod.on_node(decision.node_name), pod_usage(pod))
+                places.append((member, pod, decision.node_name))
+        for member, pod, node_name in places:
+            fork.remove_pod(fork.row_of[node_name], pod.uid)
+            if member in placed_members:
+                self.place(pod, node_name)
 
     def look_at_a_fork(self, keywords: Mapping[str, Any]) -> None:
         fork = self.cache.snapshot().fork()

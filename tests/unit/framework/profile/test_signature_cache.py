@@ -6,7 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from podium.cluster import Cache
+from podium.cluster import Cache, pod_usage
+from podium.engine.simulated_cache import fork_with_point
 from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, PreFilterResult
 from podium.framework.contract.plugin import Scope
 from podium.framework.contract.status import SKIP, Status, unresolvable, unschedulable
@@ -18,7 +19,7 @@ from podium.lib.change_log import ChangeLog
 from tests.builders import cache_of, node, pod
 from tests.fuzz.crowds import CROWDS
 from tests.unit.framework.profiles import Built, Recorder, cluster, decide, framework, node_filter, node_scorer
-from tests.unit.framework.warm_and_cold import WarmAndCold, histories, kinds
+from tests.unit.framework.warm_and_cold import WarmAndCold, histories, histories_of_groups, kinds
 from tests.unit.plugins.random_clusters import clusters
 
 
@@ -27,9 +28,25 @@ from tests.unit.plugins.random_clusters import clusters
 def test_attempts_come_to_what_they_come_to_without_the_cache(cluster, pods, history, few_rows, percentage):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kept_answers, "FEW_ROWS", few_rows)
-        patch.setattr("podium.framework.profile.signature_cache.FEW_ROWS", few_rows)
+        patch.setattr("podium.framework.profile.pod_signature.FEW_ROWS", few_rows)
         patch.setattr(search, "MIN_FEASIBLE_NODES", 2)
         pair = WarmAndCold(cluster, pods, percentage)
+        for step in history:
+            pair.take(*step)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(clusters, kinds, histories_of_groups, st.sampled_from((0, 3)), st.sampled_from((0, 40)))
+def test_simulations_of_groups_come_to_what_they_come_to_without_the_cache(
+    cluster, pods, history, few_rows, percentage
+):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kept_answers, "FEW_ROWS", few_rows)
+        patch.setattr("podium.framework.profile.pod_signature.FEW_ROWS", few_rows)
+        patch.setattr(search, "MIN_FEASIBLE_NODES", 2)
+        # One kind that fits nearly everywhere, and one that fits a node once.
+        plain, alone = {"requests": {"cpu": "300m"}}, {"host_ports": [{"hostPort": 80}]}
+        pair = WarmAndCold(cluster, [plain, *pods, alone], percentage)
         for step in history:
             pair.take(*step)
 
@@ -92,6 +109,28 @@ def test_plugin_is_asked_again_where_something_in_its_scope_has_changed(scope, a
     assert counting.attempts(cache, 1) == after_label
     cache.put_node(node("n1", labels={"disk": "ssd"}))  # a heartbeat
     assert counting.attempts(cache, 1) == nobody_changed
+
+
+def test_rows_that_differ_in_a_fork_are_asked_about_again_when_it_is_left():
+    counting, cache = Counting(Scope.USAGE), cache_of(node("n0"), node("n1"), node("n2"))
+    counting.attempts(cache, 2)
+    fork, member = fork_with_point(cache.snapshot()), pod("member")
+    fork.add_pod(fork.row_of["n0"], member.on_node("n0"), pod_usage(member))
+    counting.asked.clear()
+    decide(counting.profile, pod("next"), fork)
+    assert counting.asked == ["n0"]
+    cache.add_pod(pod("other", node="n1"))
+    assert sorted(counting.attempts(cache, 1)) == ["n0", "n1"]
+
+
+def test_fork_whose_nodes_have_changed_uses_no_cached_answers():
+    counting, cache = Counting(), cache_of(node("n0"), node("n1"))
+    counting.attempts(cache, 2)
+    fork = fork_with_point(cache.snapshot())
+    assert counting.profile.signatures.of(pod("web"), fork) is not None
+    cache.put_node(node("n1", labels={"disk": "ssd"}))
+    cache.snapshot()
+    assert counting.profile.signatures.of(pod("web"), fork) is None
 
 
 class Elsewhere(Counting):
