@@ -91,10 +91,10 @@ def test_what_was_not_measured_has_no_section(results: Path, tmp_path: Path) -> 
 
 
 def test_sections_that_were_not_measured_anew_stay_as_they_were(results: Path, page: Path, tmp_path: Path) -> None:
-    whole, docs = page.read_text(), tmp_path / "docs"
+    text, docs = page.read_text(), tmp_path / "docs"
     write(results, docs)
     (tmp_path / "growth.json").write_bytes((results / "growth.json").read_bytes())
-    assert write(tmp_path, docs).read_text() == whole
+    assert write(tmp_path, docs).read_text() == text
 
 
 def test_there_is_no_page_of_nothing(tmp_path: Path) -> None:
