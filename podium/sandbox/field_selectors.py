@@ -131,6 +131,7 @@ _SELECTABLE: Final[dict[tuple[str, str], SelectableFields]] = {
     ),
     # Custom resources, whose definitions have no selectableFields.
     ("appgroup.diktyo.x-k8s.io/v1alpha1", "appgroups"): _CUSTOM,
+    ("cluster.karmada.io/v1alpha1", "clusters"): _CUSTOM_OF_CLUSTER,
     ("networktopology.diktyo.x-k8s.io/v1alpha1", "networktopologies"): _CUSTOM,
     ("scheduling.x-k8s.io/v1alpha1", "elasticquotas"): _CUSTOM,
     ("scheduling.x-k8s.io/v1alpha1", "podgroups"): _CUSTOM,

@@ -70,7 +70,7 @@ def test_with_gangs_a_seed_is_clean() -> None:
     assert sum("gang-" in line and " is bound" in line for line in history.lines) > 5
 
 
-@pytest.mark.parametrize("seed", [8, 5010])
+@pytest.mark.parametrize("seed", [12, 5010])
 def test_with_devices_and_gangs_a_seed_is_clean(seed: int) -> None:
     """Members of gangs have claims: devices are in flight for as long as a gang comes together, and all given back."""
     history = simulate(seed, CALM_EVERY, devices=True, gangs=True)
@@ -128,7 +128,7 @@ def _bind_without_writing_claims(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("plant", "checker", "option", "seeds"),
     [
-        (_start_alone, "gang in part", "gangs", _SEEDS_TRIED),
+        (_start_alone, "gang in part", "gangs", (12, 13, 15)),
         (_wait_for_ever, "held on", "gangs", _SEEDS_TRIED),
         # Few calms have a gang that waits and would fit.
         (_wait_for_members_that_nobody_needs, "gang forgotten", "gangs", (20, 22)),

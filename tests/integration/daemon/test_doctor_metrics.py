@@ -28,7 +28,7 @@ class Api:
         if self._refuses:
             raise Forbidden("no")
         assert path.startswith("/api/v1/nodes?")
-        return msgspec.json.encode({"items": [node("n1"), node("n2")]})
+        return msgspec.json.encode({"apiVersion": "v1", "kind": "NodeList", "items": [node("n1"), node("n2")]})
 
 
 async def findings(watched, *, refuses: bool = False, address: str = ""):
