@@ -211,13 +211,9 @@ def once_per_spec(compute: Callable[[PodSpec], T]) -> Callable[[PodSpec], T]:
     return remember_result
 
 
+@once_per_spec
 def without_group(spec: PodSpec) -> PodSpec:
     """Return the shared spec of the pods that differ from these in their group only: that of pods without a group."""
-    return spec if spec.scheduling_group is None else _without_group(spec)
-
-
-@once_per_spec
-def _without_group(spec: PodSpec) -> PodSpec:
     return _intern(replace(spec, scheduling_group=None))
 
 

@@ -345,7 +345,8 @@ class PodSignature:
             self._update(parts, asking, pods.difference(nodes), Scope.USAGE)
         for part in parts:
             part.seen = log_ends
-            part.outdated.clear()
+            if part.outdated:
+                part.outdated.clear()
 
     def _look_at_all(self, parts: Sequence[_Followed[Any]], asking: Asking) -> None:
         self._resize(parts)

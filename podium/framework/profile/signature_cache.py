@@ -85,9 +85,14 @@ class SignatureCache:
 
         Pods that are rejected for their size have no signature.
         """
-        if not self._rows_max or not depends_on_spec_only(pod) or not self._turn_to(snapshot):
+        if not self._rows_max or not depends_on_spec_only(pod):
             return None
-        spec = without_group(pod.spec) if self._ignores_groups else pod.spec
+        # Nearly every attempt is on the snapshot of the one before, and at a pod without a group.
+        if (snapshot is not self._snapshot or snapshot.fork_point is not None) and not self._turn_to(snapshot):
+            return None
+        spec = pod.spec
+        if spec.scheduling_group is not None and self._ignores_groups:
+            spec = without_group(spec)
         key = id(spec)
         signature = self._known.pop(key, None)
         # Only the second pod of a spec pays for a signature: many specs have a single pod.
@@ -125,8 +130,6 @@ class SignatureCache:
 
     def _turn_to(self, snapshot: Snapshot) -> bool:
         """Note which snapshot the next answers are about, and return whether answers about it are cached."""
-        if snapshot is self._snapshot and not snapshot.is_fork:
-            return True
         original, point = snapshot, snapshot.fork_point
         if snapshot.is_fork:
             # Most forks live for one attempt, and a cache of them would never be read again.
