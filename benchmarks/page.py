@@ -151,15 +151,13 @@ def _api_server(results: ApiServerResults | None, docs: Path) -> Iterator[str]:
     if results is None:
         return
     yield from _opening(_ON_API_SERVER, results, _HOW_API_SERVER)
-    figures, cores = report.medians(results.runs), results.machine["cores"]
+    figures = report.medians(results.runs)
     plots.bars(figures, lambda figure: figure.pods_per_s, "pods bound per second", docs / PLOTS / "throughput.svg")
     cpu_title = "CPU ms per pod, Events included"
     plots.bars(figures, lambda figure: figure.cpu_ms_per_pod_with_tail, cpu_title, docs / PLOTS / "cpu.svg")
     yield f"![Pods bound per second]({PLOTS}/throughput.svg)\n"
     yield f"![CPU time per pod]({PLOTS}/cpu.svg)\n"
-    yield markdown(report.table(figures, cores))
-    yield "".join(f"- {note}\n" for note in report.notes(figures))
-    yield from _check_table(targets.on_api_server(figures, cores))
+    yield from _runs(figures, results.machine["cores"])
 
 
 def _in_process(results: Rates | None) -> Iterator[str]:
@@ -174,7 +172,10 @@ def _peer(results: ApiServerResults | None) -> Iterator[str]:
     if results is None:
         return
     yield from _opening(_BESIDE_PEER, results, _HOW_PEER)
-    figures, cores = report.medians(results.runs), results.machine["cores"]
+    yield from _runs(report.medians(results.runs), results.machine["cores"])
+
+
+def _runs(figures: list[report.Figures], cores: int) -> Iterator[str]:
     yield markdown(report.table(figures, cores))
     yield "".join(f"- {note}\n" for note in report.notes(figures))
     yield from _check_table(targets.on_api_server(figures, cores))

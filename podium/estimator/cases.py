@@ -6,7 +6,7 @@ workload with a threshold. Without these it asks for replicas that have no requi
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -19,6 +19,8 @@ from podium.estimator.requirements import Component, ObjectReference, ReplicaReq
 from podium.objects.errors import FieldError
 
 DEFAULT_NAMESPACE = "default"
+
+CaseT = TypeVar("CaseT", bound=Struct)
 
 
 class EstimateCase(Struct):
@@ -33,18 +35,23 @@ class EstimateCase(Struct):
     threshold_s: float = 0
 
 
-def read_case(line: bytes) -> EstimateCase:
-    """Parse a line as a question.
+def decode_case(line: bytes, case_type: type[CaseT]) -> CaseT:
+    """Parse a line as a question of a type.
 
     Raises:
         EstimateError: it cannot be read.
     """
     try:
-        return msgspec.json.decode(line, type=EstimateCase)
+        return msgspec.json.decode(line, type=case_type)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise EstimateError(f"not a case: {error}") from error
     except RecursionError:
         raise EstimateError("not a case: nested too deep") from None
+
+
+def read_case(line: bytes) -> EstimateCase:
+    """Parse a line as a question about a member. Raises: EstimateError."""
+    return decode_case(line, EstimateCase)
 
 
 def answer_case(case: EstimateCase, member: MemberCluster, now_s: float) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from podium.estimator.cases import decode_case
 from podium.estimator.cluster_objects import Cluster, ResourceModel
 from podium.estimator.division.answers import answer_of, summary_answer
 from podium.estimator.division.attempts import Options, Outcome, Question, divide
@@ -63,17 +64,8 @@ class DivisionCase(Struct):
 
 
 def read_case(line: bytes) -> DivisionCase:
-    """Parse a line as a question.
-
-    Raises:
-        EstimateError: it cannot be read.
-    """
-    try:
-        return msgspec.json.decode(line, type=DivisionCase)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise EstimateError(f"not a case: {error}") from error
-    except RecursionError:
-        raise EstimateError("not a case: nested too deep") from None
+    """Parse a line as a question about clusters. Raises: EstimateError."""
+    return decode_case(line, DivisionCase)
 
 
 def answer_case(case: DivisionCase) -> dict[str, Any]:
