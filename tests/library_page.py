@@ -14,6 +14,7 @@ from pathlib import Path
 from podium.devices.refusals import Holder, Mismatch, NodeRefusal, UnmetRequest
 from podium.engine import Evaluation, Placement
 from podium.estimator.division.explanation import ClusterShare
+from podium.fleets.answers import FittingCluster, FleetFit, RejectedCluster
 from podium.insight import (
     Blocker,
     Capacity,
@@ -51,7 +52,7 @@ SECTIONS = {
 }
 NOT_FOR_USERS = {
     *("engine", "engine_to_ask", "profiles", "put_pending", "put", "drop", "store", "framework_for", "read_pod"),
-    "release",
+    *("release", "copy", "of_state"),
     *("gates_of", "in_queue_order", "nominate", "place_without_preemption", "place_with_its_claims", "put_workload_of"),
     *("admission", "admit_by", "asked", "create", "create_claims", "claims_of", "read", "with_workload_of"),
 }
@@ -62,6 +63,7 @@ VALUES = (
     *(DeviceGroup, NodeRefusal, UnmetRequest, Mismatch, Holder, GangStory),
     *(Fixes, Fix, Edit, EditKind, GangFix, GangEdit),
     *(Capacity, NodeCapacity, GangCapacity, Headroom),
+    *(FleetFit, FittingCluster, RejectedCluster),
     *(Division, ClusterShare),
     *(Usage, Outcome, Move, Pending, Preemption, Blocked, Refused, Spread, PlanReport),
 )
@@ -83,7 +85,7 @@ def page() -> str:
     for title, names in SECTIONS.items():
         parts += [f"\n### {title}\n", *(_member(name) for name in names)]
     parts += ["\n## podium.Clusters\n\n", text(inspect.getdoc(Clusters) or ""), "\n"]
-    parts += [_member(name, Clusters) for name in ("load", "divide")]
+    parts += [_member(name, Clusters) for name in ("load", "fit", "divide")]
     parts += ["\n## Answers\n", *(_value(value_type) for value_type in VALUES)]
     return "".join(parts)
 

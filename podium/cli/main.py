@@ -35,6 +35,7 @@ class _Commands(CommandGroup):
 
     _MODULES = (
         "capacity",
+        "clusters",
         "completion",
         "config",
         "consolidate",

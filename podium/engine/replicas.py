@@ -42,10 +42,22 @@ def no_claims(pod: Pod) -> Pod:
 
 
 class Replicas:
-    """The pods placed during one dry run. `undo` removes them from the cluster, but not the claims created for them."""
+    """The pods placed during one dry run. `undo` removes them from the cluster, but not the claims created for them.
 
-    def __init__(self, engine: Engine, framework: Framework, create_claims: ClaimCreator = no_claims) -> None:
+    Args:
+        makes_room: whether PostFilter plugins say how to make room for a pod that does not fit.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        framework: Framework,
+        create_claims: ClaimCreator = no_claims,
+        *,
+        makes_room: bool = True,
+    ) -> None:
         self._create_claims = create_claims
+        self._makes_room = makes_room
         # Each run starts its node searches at the first node, so that equal runs give equal results.
         self._engine = replace(engine, rotation=Rotation())
         self._framework = framework
@@ -112,15 +124,25 @@ class Replicas:
             and not (isinstance(spread, PodTopologySpread) and spread.may_reject_by_default)
         )
 
-    def place_if_feasible(self, pod: Pod) -> None:
+    def place_if_feasible(self, pod: Pod, framework: Framework | None = None) -> None:
         """Attempt to place a pod, unless an identical pod did not fit and nothing has been placed since."""
         # Copies share one spec object, so its id stands for the spec in the key.
         copy_key = (pod.metadata.namespace, id(pod.spec), tuple(sorted(pod.metadata.labels.items())))
-        if copy_key not in self._infeasible_keys and self.place(pod) is None and not pod.status.nominated_node_name:
+        if copy_key in self._infeasible_keys:
+            return
+        if self.place(pod, framework) is None and not pod.status.nominated_node_name:
             self._infeasible_keys.add(copy_key)
 
     def place(self, pod: Pod, framework: Framework | None = None) -> str | None:
         """Attempt to place a pod, and return its node; None if the pod is gated or does not fit.
+
+        Args and Raises: as `attempt`.
+        """
+        outcome = self.attempt(pod, framework)
+        return outcome.node_name if isinstance(outcome, PlacedPod) else None
+
+    def attempt(self, pod: Pod, framework: Framework | None = None) -> PlacedPod | str:
+        """Attempt to place a pod; return the reason instead if it is gated or does not fit.
 
         Args:
             framework: the pod's profile, if it differs from the one given to the constructor.
@@ -128,22 +150,24 @@ class Replicas:
         Raises:
             ScheduleError: the attempt failed with an error, not because the pod does not fit.
         """
-        if self.gate_of(pod, framework) is not None:
-            return None
+        gate = self.gate_of(pod, framework)
+        if gate is not None:
+            return gate.message
         cycle = self._engine.cycle(framework or self._framework, self._create_claims(pod))
+        cycle.makes_room = self._makes_room
         decision = self._engine.decide(cycle)
         if isinstance(decision, Failed):
             raise ScheduleError(decision.status.message)
         if not isinstance(decision, Suggested):
-            return None
+            return decision.error.message
         placed_pod = self._engine.place(cycle, decision.node_name)
         if placed_pod.status is not None:
             self._engine.take_back(placed_pod)
-            return None
+            return placed_pod.status.message
         self._placed.append(placed_pod)
         # The placed pod may satisfy the affinity of a pod that did not fit before.
         self._infeasible_keys.clear()
-        return placed_pod.node_name
+        return placed_pod
 
     def take_back_last(self) -> bool:
         """Remove the pod that was placed last, and return whether there was one."""

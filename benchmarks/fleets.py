@@ -1,0 +1,214 @@
+"""A fleet of watched members: how long an answer takes, warm, and what memory the members take.
+
+The members are filled as their watches would fill them, from the bytes of API servers; nothing else runs. A question is
+asked of the same object that the interfaces ask. `new` questions are about templates that were never seen before.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+from statistics import median
+from typing import Any, Final
+
+import anyio
+import orjson
+from rich.table import Table
+
+from benchmarks import realistic
+from benchmarks.nodes import Json
+from benchmarks.processor_time import rss_bytes
+from benchmarks.targets import Check, at_most
+from podium.client.credentials import load
+from podium.client.informer_set import InformerSet
+from podium.client.session import ApiSession
+from podium.engine.files import LocatedManifest
+from podium.estimator.accurate import Rules
+from podium.fleets.search import FleetQuestion
+from podium.fleets.server.fleet import Staleness, WatchedFleet
+from podium.fleets.server.kinds import SHARED_PODS
+from podium.fleets.server.watched import WatchedCluster
+from podium.fleets.workload import read_workload
+from podium.lib.system_clock import SystemClock
+from podium.objects.resource_types import NODES
+from podium.objects.wire import ObjectDecoder
+
+MEMBERS: Final = 40
+NODE_COUNT: Final = 500
+POD_COUNT: Final = 5_000
+QUESTIONS: Final = 200
+
+_P99_MS_MAX: Final = 50.0
+_MB_MAX: Final = 100.0
+_REPLICAS: Final = 8
+_DEADLINE_S: Final = 30.0
+_BATCH: Final = 500
+_APP: Final = {"app": "asked"}
+_APART: Final = {
+    "affinity": {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": _APP}}
+            ]
+        }
+    }
+}
+_SPREAD: Final = {
+    "topologySpreadConstraints": [
+        {
+            "maxSkew": 1,
+            "topologyKey": "topology.kubernetes.io/zone",
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": _APP},
+        }
+    ]
+}
+_KINDS: Final[Mapping[str, tuple[Json, str]]] = {
+    "plain": ({}, "1"),
+    "apart": (_APART, "1"),
+    "spread": (_SPREAD, "1"),
+    "too large": ({}, "1000"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """The times of the answers about one kind of workload. Units: milliseconds of wall time.
+
+    Attributes:
+        clusters_max: how many clusters are enough; 0 for all.
+        is_new: whether each question is about another template.
+        clusters: how many take it.
+    """
+
+    kind: str
+    clusters_max: int
+    is_new: bool
+    clusters: int
+    p50_ms: float
+    p99_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class FleetCosts:
+    """What the fleet costs. `rss_mb` is what its members add to the process, in 10⁶ bytes."""
+
+    members: int
+    nodes: int
+    pods: int
+    rss_mb: float
+    latencies: list[Latency]
+
+
+def measure(
+    members: int = MEMBERS, nodes: int = NODE_COUNT, pods: int = POD_COUNT, questions: int = QUESTIONS
+) -> FleetCosts:
+    """Fill a fleet, and ask it."""
+    return anyio.run(_measure, members, nodes, pods, questions)
+
+
+async def _measure(members: int, nodes: int, pods: int, questions: int) -> FleetCosts:
+    # A small member first, so that what is loaded once is not counted.
+    fleet = WatchedFleet(SystemClock(), Staleness())
+    fleet.put("first", await _member("first", 10, 10))
+    await fleet.ask(_question("plain", 0, 1))
+    fleet.let_go("first")
+    gc.collect()
+    before_bytes = rss_bytes(os.getpid())
+    for number in range(members):
+        fleet.put(f"member-{number:02}", await _member(f"member-{number:02}", nodes, pods))
+    gc.collect()
+    rss_mb = (rss_bytes(os.getpid()) - before_bytes) / 1e6
+    latencies = [
+        await _latency(fleet, kind, clusters_max, questions, is_new=is_new)
+        for kind in _KINDS
+        for clusters_max in (0, 1)
+        for is_new in (False, True)
+    ]
+    return FleetCosts(members, nodes, pods, rss_mb, latencies)
+
+
+async def _member(name: str, nodes: int, pods: int) -> WatchedCluster:
+    clock = SystemClock()
+    session = ApiSession(await load(None, clock, master="http://127.0.0.1:1"))
+    informers = InformerSet(session, clock=clock, random=Random(1))
+    member = WatchedCluster(name, session, informers, Rules(), clock)
+    node_items = [realistic.node(number) for number in range(nodes)]
+    pod_items = [_of_member(realistic.running_pod(number, nodes), name) for number in range(pods)]
+    for resource, items in ((NODES, node_items), (SHARED_PODS, pod_items)):
+        informer, decoder = informers.informer(resource), ObjectDecoder(resource)
+        for start in range(0, len(items), _BATCH):
+            for item in decoder.items(orjson.dumps(items[start : start + _BATCH])).items:
+                informer.put(item)
+    for resource in informers.resources:
+        informers.informer(resource).set_synced()
+    return member
+
+
+def _of_member(pod: Json, name: str) -> Json:
+    """Return the pod with a uid of its own: those of different clusters differ."""
+    metadata = pod["metadata"]
+    return {**pod, "metadata": {**metadata, "uid": f"{name}-{metadata['name']}"}}
+
+
+def _question(kind: str, number: int, clusters_max: int) -> FleetQuestion:
+    """Return a question about a template that the number makes its own."""
+    spec, cpu = _KINDS[kind]
+    container = {"name": "c", "image": "app", "resources": {"requests": {"cpu": cpu, "memory": f"{64 + number}Mi"}}}
+    template = {"metadata": {"labels": _APP}, "spec": {"containers": [container], **spec}}
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "asked", "namespace": "default"},
+        "spec": {"replicas": _REPLICAS, "selector": {"matchLabels": _APP}, "template": template},
+    }
+    return FleetQuestion(read_workload([LocatedManifest(deployment, "asked")]), clusters_max=clusters_max or None)
+
+
+async def _latency(fleet: WatchedFleet, kind: str, clusters_max: int, questions: int, *, is_new: bool) -> Latency:
+    times: list[float] = []
+    answer: Any = None
+    question = _question(kind, 0, clusters_max)
+    await fleet.ask(question, deadline_s=_DEADLINE_S)
+    for number in range(questions):
+        started_s = time.perf_counter()
+        # Reading a new workload is a part of its answer; those that were asked about before are remembered.
+        question = _question(kind, number + 1, clusters_max) if is_new else question
+        answer = await fleet.ask(question, deadline_s=_DEADLINE_S)
+        times.append((time.perf_counter() - started_s) * 1e3)
+    times.sort()
+    return Latency(kind, clusters_max, is_new, len(answer.fits), median(times), times[int(0.99 * (len(times) - 1))])
+
+
+def checks(costs: FleetCosts) -> list[Check]:
+    """Check the answers, warm, and the memory."""
+    warm = max(latency.p99_ms for latency in costs.latencies if not latency.is_new)
+    size = f"{costs.members} members of {costs.nodes:,} nodes and {costs.pods:,} pods"
+    return [
+        at_most(f"{size}: p99 of an answer, warm", warm, _P99_MS_MAX, " ms"),
+        at_most(f"{size}: memory", costs.rss_mb, _MB_MAX, " MB"),
+    ]
+
+
+def table(costs: FleetCosts) -> Table:
+    rich_table = Table(
+        "workload", "clusters asked for", "template", "take it", "p50 ms", "p99 ms", title_justify="left"
+    )
+    rich_table.title = (
+        f"Fleets: {costs.members} members of {costs.nodes:,} nodes and {costs.pods:,} pods, {costs.rss_mb:.0f} MB; "
+        f"{_REPLICAS} replicas"
+    )
+    for latency in costs.latencies:
+        rich_table.add_row(
+            latency.kind,
+            str(latency.clusters_max or "all"),
+            "new" if latency.is_new else "known",
+            str(latency.clusters),
+            f"{latency.p50_ms:.1f}",
+            f"{latency.p99_ms:.1f}",
+        )
+    return rich_table
