@@ -179,8 +179,9 @@ class Replicas:
 
     def undo(self) -> None:
         """Remove all placed pods from the cluster."""
-        while self.take_back_last():
-            pass
+        while self._placed:
+            self._engine.take_back(self._placed.pop())
+        self._engine.cache.snapshot()
 
 
 def is_daemon(pod: Pod) -> bool:

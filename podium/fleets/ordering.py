@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -46,15 +46,10 @@ def requests_of(pods: Iterable[Pod]) -> Mapping[str, int]:
     return {resource: amount for resource, amount in totals.items() if amount}
 
 
-def load_with(snapshot: Snapshot, pods: Sequence[Pod]) -> float:
-    """Return the load of the cluster with these pods, in percent; infinite without a resource that they request.
-
-    Raises:
-        FieldError: a quantity cannot be parsed.
-    """
+def load_with(snapshot: Snapshot, requests: Mapping[str, int], pod_count: int) -> float:
+    """Return the load of the cluster with these pods, in percent; infinite without a resource that they request."""
     rows = np.fromiter((node is not None for node in snapshot.nodes), bool, len(snapshot.nodes))
-    requests = requests_of(pods)
-    shares = [_share(len(pods) + int(snapshot.pod_count[rows].sum()), int(snapshot.allowed_pods[rows].sum()))]
+    shares = [_share(pod_count + int(snapshot.pod_count[rows].sum()), int(snapshot.allowed_pods[rows].sum()))]
     for resource in {CPU, MEMORY, *requests}:
         allocatable = int(snapshot.allocatable(resource)[rows].sum())
         amount = requests.get(resource, 0)

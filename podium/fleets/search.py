@@ -15,7 +15,7 @@ from podium.engine.errors import ClusterError
 from podium.fleets.admission import admitted_pods
 from podium.fleets.answers import FittingCluster, FleetFit, RejectedCluster
 from podium.fleets.fit import Fit, Outcome, fit
-from podium.fleets.ordering import Order, Prices, load_with
+from podium.fleets.ordering import Order, Prices, load_with, requests_of
 from podium.fleets.workload import Workload
 from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.core import Pod
@@ -71,13 +71,19 @@ class FleetSearch:
         self._fits: list[FittingCluster] = []
         self._loads: dict[str, float] = {}
         self._pending: dict[str, Member] = {}
+        self._pods: Sequence[Pod] = ()
+        self._requests: Mapping[str, int] = {}
 
     def weigh(self, member: Member) -> None:
         """Add a member. Its load decides when it is tried."""
         workload = self._question.workload
         try:
             pods = admitted_pods(member.cluster, workload, member.admission)
-            self._loads[member.name] = load_with(member.cluster.engine_to_ask.cache.snapshot(), pods)
+            # Most members share the typed pods.
+            if pods is not self._pods:
+                self._pods, self._requests = pods, requests_of(pods)
+            snapshot = member.cluster.engine_to_ask.cache.snapshot()
+            self._loads[member.name] = load_with(snapshot, self._requests, len(pods))
         except FieldError as error:
             self._reject(member, str(error))
         except ClusterError as error:

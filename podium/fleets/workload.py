@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final
 
-from podium.config import default_configuration
+from podium.config import API_VERSION, KIND, KubeSchedulerConfiguration
+from podium.engine.configurations import read_config
 from podium.engine.derivation.control_objects import is_control_kind, items_at, mapping_at, namespace_of
 from podium.engine.derivation.workload_kinds import (
     REPLICAS_MAX,
@@ -27,6 +29,7 @@ from podium.insight.cluster import Cluster
 from podium.insight.steps import Apply
 from podium.insight.trial import Trial
 from podium.objects.resource_types import NODES, PODS, REPLICA_SETS
+from podium.plugins import IN_TREE
 
 _NAMES_SHOWN: Final = 3
 _DECIDING: Final = frozenset(
@@ -47,6 +50,7 @@ class Workload:
         objects: the other objects that are submitted with it, and the ReplicaSets of its Deployments.
         control_objects: those that decide how its pods are admitted and which claims they have.
         typed_pods: a cache for `admission`.
+        outcomes: the last outcome in each member of a watched fleet, and the revision of its state.
     """
 
     name: str
@@ -54,6 +58,7 @@ class Workload:
     objects: Sequence[Manifest] = ()
     control_objects: Sequence[Manifest] = ()
     typed_pods: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
+    outcomes: dict[str, tuple[object, Any]] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass
@@ -78,7 +83,7 @@ def read_workload(items: Sequence[LocatedManifest], pods_max: int = REPLICAS_MAX
     name = _name_of(items)
     _demand_few(items, pods_max)
     # An empty cluster, so that the pods are those of a new workload, the same for each member.
-    trial = _Derivation(Cluster(default_configuration(), ObjectStore(())))
+    trial = _Derivation(Cluster(_bare_configuration(), ObjectStore(())))
     Apply(name, items).carry_out(trial)
     trial.reconcile()
     if trial.refusals:
@@ -101,6 +106,17 @@ def read_workload(items: Sequence[LocatedManifest], pods_max: int = REPLICAS_MAX
 def _is_deciding(manifest: Manifest) -> bool:
     is_set_with_claims = manifest.get("kind") == "StatefulSet" and items_at(manifest, "spec", "volumeClaimTemplates")
     return is_control_kind(manifest) and (manifest["kind"] in _DECIDING or bool(is_set_with_claims))
+
+
+@cache
+def _bare_configuration() -> KubeSchedulerConfiguration:
+    """Return a configuration with as few plugins as possible: nothing is scheduled by it, and each costs time."""
+    plugins = {
+        "multiPoint": {"disabled": [{"name": "*"}]},
+        "queueSort": {"enabled": [{"name": "PrioritySort"}]},
+        "bind": {"enabled": [{"name": "DefaultBinder"}]},
+    }
+    return read_config({"apiVersion": API_VERSION, "kind": KIND, "profiles": [{"plugins": plugins}]}, IN_TREE)
 
 
 def _name_of(items: Sequence[LocatedManifest]) -> str:

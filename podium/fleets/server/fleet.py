@@ -138,17 +138,25 @@ class WatchedFleet:
         self, watched_cluster: WatchedCluster, member: Member, question: FleetQuestion, is_over: Callable[[], bool]
     ) -> Outcome | None:
         """Try one member; return None if the time is up."""
-        turns = Turns(self._clock)
+        turns, outcomes, revision = Turns(self._clock), question.workload.outcomes, watched_cluster.revision
+        # A dispatcher asks about the same workload again and again, and most clusters are as they were then.
+        if outcomes.get(member.name, (None,))[0] == revision:
+            known_outcome: Outcome = outcomes[member.name][1]
+            return known_outcome
         with (
             watched_cluster.dry_run(),
             closing(fit_in_steps(member.cluster, question.workload, member.waiting, member.admission)) as steps,
         ):
+            has_paused = False
             while not is_over():
                 try:
                     next(steps)
                 except StopIteration as stop:
                     outcome: Outcome = stop.value
+                    # What was lent for an uninterrupted run has been noted as a change, and is gone again.
+                    outcomes[member.name] = revision if has_paused else watched_cluster.revision, outcome
                     return outcome
+                has_paused = True
                 if turns.is_over():
                     await turns.next()
         return None

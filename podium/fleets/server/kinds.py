@@ -14,9 +14,9 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import force_setattr
 
-from podium.objects.core import Pod
+from podium.objects.core import Node, NodeStatus, Pod
 from podium.objects.meta import ClusterObject, NamespacedObject
-from podium.objects.resource_types import PODS, PRIORITY_CLASSES, ResourceType
+from podium.objects.resource_types import NODES, PODS, PRIORITY_CLASSES, ResourceType
 
 _SHARED_MAX: Final = 200_000
 _NO_TEXTS: Final[dict[str, str]] = {}
@@ -62,6 +62,25 @@ class SharedPod(Pod, frozen=True, tag="Pod"):
             force_setattr(self, "status", _shared.of(status))
 
 
+class SharedNode(Node, frozen=True, tag="Node"):
+    """A node that shares with others what they have in common, such as their images.
+
+    Differs: addresses, conditions and the capacity are left out, which no filter and no score reads.
+    """
+
+    def __post_init__(self) -> None:
+        """Share the parts."""
+        metadata, status = self.metadata, self.status
+        labels = {name: sys.intern(value) for name, value in metadata.labels.items()}
+        force_setattr(metadata, "labels", labels)
+        force_setattr(metadata, "annotations", _shared.of(metadata.annotations))
+        images = _shared.of(tuple(map(_shared.of, status.images)))
+        allocatable = _shared.of(status.allocatable or status.capacity)
+        features = status.declared_features
+        shared_status = NodeStatus(allocatable=allocatable, images=images, declared_features=features)
+        force_setattr(self, "status", shared_status)
+
+
 class LimitRange(NamespacedObject, frozen=True):
     """The limits of a namespace, as on the wire."""
 
@@ -90,6 +109,7 @@ class RuntimeClass(ClusterObject, frozen=True):
 
 
 SHARED_PODS: Final = replace(PODS, type=SharedPod)
+SHARED_NODES: Final = replace(NODES, type=SharedNode)
 ADMITTING: Final[tuple[ResourceType[Any], ...]] = (
     PRIORITY_CLASSES,
     ResourceType("RuntimeClass", "/apis/node.k8s.io/v1/runtimeclasses", RuntimeClass),

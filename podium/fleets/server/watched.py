@@ -28,13 +28,13 @@ from podium.estimator.server.live import Following
 from podium.fleets.loading import identity_of
 from podium.fleets.search import Member, waiting_pods
 from podium.fleets.server.informed_store import InformedStore
-from podium.fleets.server.kinds import ADMITTING, SHARED_PODS
+from podium.fleets.server.kinds import ADMITTING, SHARED_NODES, SHARED_PODS
 from podium.lib import garbage_collection
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.objects.core import Node, Pod
 from podium.objects.errors import FieldError
-from podium.objects.resource_types import NAMESPACES, NODES, ResourceType
+from podium.objects.resource_types import NAMESPACES, ResourceType
 from podium.objects.unreadable import kind_of
 
 log = get_logger("fleets")
@@ -56,11 +56,13 @@ class WatchedCluster:
         self._clock = clock
         self._failing_since_s: float | None = None
         self._waiting: dict[str, Pod] = {}
+        self._changes = 0
         self._dry_runs = 0
         self._delayed: list[Callable[[], object]] = []
         self._admission_key: bytes | None = None
-        # Before the plugins ask for pods in their usual form.
+        # Before the plugins ask for pods and nodes in their usual form.
         informers.informer(SHARED_PODS)
+        informers.informer(SHARED_NODES)
         informers.informer(NAMESPACES)
         store = InformedStore(informers, clock.now())
         self._control_objects = ControlObjects(map(empty_list, ADMITTING))
@@ -70,10 +72,13 @@ class WatchedCluster:
         self._cluster = Cluster.of_state(self._state)
         # Built now, so that the plugins' listers have their informers, and hear of each object before the columns do.
         self._state.frameworks  # noqa: B018
-        self._follow(NODES, self._put_node, self._drop_node)
+        self._follow(SHARED_NODES, self._put_node, self._drop_node)
         self._follow(SHARED_PODS, self._put_pod, self._drop_pod)
         for resource in ADMITTING:
             self._follow(resource, *self._into_admission(resource))
+        for resource in informers.resources:
+            if resource.path not in (SHARED_PODS.path, SHARED_NODES.path):
+                self._follow(resource, self._note_change, self._note_change)
         store.start()
 
     # ------------------------------------------------------------ the state of the watch
@@ -157,10 +162,25 @@ class WatchedCluster:
             self._dry_runs -= 1
             if not self._dry_runs:
                 for change in self._delayed:
-                    change()
+                    self._change_cache(change)
                 self._delayed.clear()
 
+    @property
+    def revision(self) -> object:
+        """What stays equal until something changes that may decide about a pod, which heartbeats of nodes do not."""
+        return id(self), self._changes
+
     # ------------------------------------------------------------ changes
+
+    def _note_change(self, item: Any) -> None:
+        del item
+        self._changes += 1
+
+    def _change_cache(self, change: Callable[[], object]) -> None:
+        cache = self._state.cache
+        count = cache.changes
+        change()
+        self._changes += cache.changes != count
 
     def _put_node(self, node: Node) -> None:
         self._change_nodes(lambda: self._state.cache.put_node(node))
@@ -172,22 +192,24 @@ class WatchedCluster:
         if self._dry_runs:
             self._delayed.append(change)
         else:
-            change()
+            self._change_cache(change)
 
     def _put_pod(self, pod: Pod) -> None:
         if pod.node_name:
             self._stop_waiting(pod)
-            self._state.cache.put_pod(pod)
+            self._change_cache(lambda: self._state.cache.put_pod(pod))
         else:
+            self._changes += 1
             self._waiting[pod.uid] = pod
             self._state.nominator.add(pod)
 
     def _drop_pod(self, pod: Pod) -> None:
         self._stop_waiting(pod)
-        self._state.cache.drop_pod(pod)
+        self._change_cache(lambda: self._state.cache.drop_pod(pod))
 
     def _stop_waiting(self, pod: Pod) -> None:
         if self._waiting.pop(pod.uid, None) is not None:
+            self._changes += 1
             self._state.nominator.delete(pod)
 
     def _into_admission(self, resource: ResourceType[Any]) -> tuple[Callable[[Any], None], Callable[[Any], None]]:
