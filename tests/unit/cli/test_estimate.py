@@ -261,4 +261,4 @@ def test_the_tables_of_karmadas_documents_come_from_the_documented_command(memor
     clusters = Path(__file__).parents[3] / "examples" / "karmada" / "clusters.yaml"
     options = ["--cluster-object", clusters, "--requests", f"cpu=3,memory={memory}", "--models-semantics", "v1.11"]
     result = run("estimate", *options, "-o", "json")
-    assert [json.loads(line)["replicas"] for line in result.stdout.splitlines()] == replicas
+    assert [cluster["general_replicas"] for cluster in json.loads(result.stdout)["clusters"]] == replicas
