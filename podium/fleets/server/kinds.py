@@ -27,14 +27,15 @@ class _Shared:
     """Values by their content, each kept once."""
 
     def __init__(self) -> None:
-        self._values: dict[bytes, Any] = {}
+        self._values: dict[tuple[type, bytes], Any] = {}
 
     def of(self, value: Any) -> Any:
         """Return the value that was first given with this content."""
         # Content that differs from pod to pod would fill it without end.
         if len(self._values) > _SHARED_MAX:
             self._values.clear()
-        return self._values.setdefault(_encode(value), value)
+        # Values without any field look alike, whatever they are.
+        return self._values.setdefault((type(value), _encode(value)), value)
 
 
 _shared: Final = _Shared()
