@@ -228,8 +228,11 @@ class ApiClient:
             return False
         return True
 
-    async def evict_pod(self, pod: Pod) -> bool:
+    async def evict_pod(self, pod: Pod, *, is_dry_run: bool = False) -> bool:
         """Evict this very pod, with the grace period in its spec.
+
+        Args:
+            is_dry_run: ask whether the pod may be evicted, without any effect.
 
         Returns:
             False if it was deleted already, even if another pod has its name now.
@@ -238,7 +241,7 @@ class ApiClient:
             TooManyRequests: a PodDisruptionBudget does not allow it now.
             ApiError: any other error response; one that `may_have_happened` is settled by evicting again.
         """
-        metadata, path = pod.metadata, _path(pod) + "/eviction"
+        metadata, path = pod.metadata, _path(pod) + "/eviction" + ("?dryRun=All" if is_dry_run else "")
         body = _encode(
             {
                 "apiVersion": "policy/v1",
