@@ -18,7 +18,7 @@ from podium.engine.manifests import Manifest
 from podium.engine.object_files import Objects, objects_given
 from podium.insight import cluster as insight
 from podium.insight.room.drain_order import DrainOrder, drain_order
-from podium.insight.room.make_room import make_room
+from podium.insight.room.make_room import STEPS_MAX, STEPS_WITHOUT_LIMIT, make_room
 from podium.insight.room.plan import RoomAnswer
 from podium.insight.steps import Apply, Step, UseProfiles, carry_out_steps, pods_of, read_steps
 from podium.insight.trial import Trial
@@ -127,11 +127,11 @@ class Cluster(insight.Cluster):
         evicted. `text` of the answer says what was proved, `plan` has the steps, and `as_dict()` everything.
 
         Args:
-            limit: when to end with the best moves found by then.
+            limit: when to end with the best moves found by then; unless given, after some 200,000 steps of the search.
 
         Raises: as `capacity`.
         """
-        return make_room(self, pod, limit)
+        return make_room(self, pod, limit, STEPS_WITHOUT_LIMIT if limit is UNLIMITED else STEPS_MAX)
 
     def drain_order(self, *nodes: str, limit: TimeLimit = UNLIMITED) -> DrainOrder:
         """Return an order and batches in which these nodes can be drained. Nothing changes.

@@ -23,6 +23,7 @@ from podium.insight.gangs import Gang, domains_of, gang_of, restrict, try_gang
 from podium.insight.room.model import Request, RoomModel
 from podium.insight.room.movable import Movability
 from podium.insight.room.plan import Immovable, RoomAnswer, RoomPlan, Verdict
+from podium.insight.room.reachable import ReachableStates
 from podium.insight.room.rehearsal import MoveFailedError, Rehearsal, settled_without
 from podium.insight.room.search import (
     Budget,
@@ -32,7 +33,7 @@ from podium.insight.room.search import (
     impossible_because,
     size_of,
 )
-from podium.insight.room.sequences import Sequencer
+from podium.insight.room.sequences import order_of
 from podium.insight.trial import Trial
 from podium.lib.nearest import nearest
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
@@ -42,7 +43,13 @@ from podium.objects.pod_groups import group_of
 from podium.objects.resource_types import PODS
 
 STEPS_MAX: Final = 2**62
+STEPS_WITHOUT_LIMIT: Final = 200_000
+"""The steps of a question without a time limit: levels grow exponentially, so that the search may have no end."""
 
+_QUICK_STEPS: Final = 2_000
+"""How many steps the levels take before all orders of moves are tried."""
+_STATES: Final = 10_000
+"""How many states are reached then."""
 _LEVEL_STEPS: Final = 20_000
 """How many steps the levels take before any solution is looked for."""
 _BROAD: Final = ((4, 2), (8, 2), (8, 4), (16, 3), (16, 6), (24, 10))
@@ -52,10 +59,6 @@ _CHEAPER_STEPS: Final = 5_000
 """How long a level is searched on for a cheaper solution."""
 _REHEARSALS_MAX: Final = 20
 """How many solutions of one level are rehearsed."""
-_DETOURS_MAX: Final = 2
-_UNORDERED_MAX: Final = 300
-_MOVABLE_MAX: Final = 300
-"""Up to so many movable pods, detours are tried for solutions without an order."""
 _IMMOVABLE_SHOWN: Final = 10
 
 
@@ -211,8 +214,10 @@ class _Levels:
     """The search through the levels, with its best moves so far.
 
     Attributes:
-        ruled_out: the last level of which every solution is known not to hold; -1 if not even level 0 has ended.
-        is_exact: whether nothing but what was ruled out by rules of order and amounts stands behind `ruled_out`.
+        ruled_out: up to how many moves it is proved that none make room; -1 if not even for none.
+        has_unordered: whether moves were found that fit in the end, but have no order. With moves of further pods they
+            may have one.
+        has_failures: whether moves were rejected in the rehearsal, for reasons that other moves may not meet.
     """
 
     world: Cluster
@@ -223,18 +228,17 @@ class _Levels:
     budget: Budget = field(init=False)
     best: RoomPlan | None = None
     ruled_out: int = -1
-    is_exact: bool = field(init=False)
+    has_unordered: bool = False
+    has_failures: bool = False
     failure: str = ""
+    _level: int = 0
+    """The level that is searched next."""
     _searches: list[RoomSearch] = field(init=False)
-    _sequencers: list[Sequencer] = field(init=False)
-    _unordered: dict[int, list[tuple[int, Solution]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Prepare a search for each alternative."""
         self.budget = Budget(self.limit)
-        self.is_exact = True
         self._searches = [RoomSearch(self.model, requests, self.budget) for _, requests in self.alternatives]
-        self._sequencers = [Sequencer(self.model, requests, self.budget) for _, requests in self.alternatives]
 
     def answer(self, subject: str) -> RoomAnswer:
         """Search, and say what was found."""
@@ -247,19 +251,22 @@ class _Levels:
             has_ended = False
             self.limit.is_noticed = self.limit.is_over()
         # Read at the end: the rows of further pods are asked for on the way.
-        self.is_exact &= self.model.is_exact
+        is_exact = self.model.is_exact and not self.has_failures
         if self.best is not None:
-            is_proven = self.is_exact and self.ruled_out >= self.best.cost.moves - 1
+            is_proven = self.model.is_exact and self.ruled_out >= self.best.cost.moves - 1
             reason = "" if is_proven else self._shortfall(has_ended)
             return self._as_answer(subject, Verdict.MOVES, is_proven=is_proven, reason=reason)
         if has_ended:
             reason = self.failure or "every way to make room was tried"
-            return self._as_answer(subject, Verdict.IMPOSSIBLE, is_proven=self.is_exact, reason=reason)
+            return self._as_answer(subject, Verdict.IMPOSSIBLE, is_proven=is_exact, reason=reason)
         return self._as_answer(subject, Verdict.UNKNOWN, is_proven=False, reason=self._shortfall(has_ended))
 
     def _shortfall(self, has_ended: bool) -> str:
+        if not has_ended and self.has_unordered and not self.limit.is_over() and self.budget.steps < self.steps_max:
+            return "not proven: fewer moves fit in the end, but have no order unless further pods move"
         if not has_ended:
-            return f"{_LATE if self.limit.is_over() else 'not proven: the search ended after its steps'}, best so far"
+            shortfall = _LATE if self.limit.is_over() else "not proven: the search ended after its steps"
+            return shortfall + (", best so far" if self.best is not None else "")
         if self.failure:
             return f"not proven: other moves were rejected in the rehearsal, such as: {self.failure}"
         return "not proven: rules between pods, volumes or devices keep pods off nodes, and may change with moves"
@@ -271,7 +278,7 @@ class _Levels:
             self.best,
             is_proven=is_proven,
             reason=reason,
-            ruled_out=self.ruled_out if self.is_exact else -1,
+            ruled_out=self.ruled_out if self.model.is_exact else -1,
             immovable=() if is_proven and self.best is not None else self._immovable(),
             node_count=len(self.model.snapshot),
             movable_count=len(self.model.movable),
@@ -294,19 +301,61 @@ class _Levels:
 
     def _search(self) -> bool:
         """Search all levels, and return whether there is nothing left to search."""
-        level = 0
-        try:
-            self._allow(_LEVEL_STEPS)
-            while not self._finish_level(level):
-                level += 1
+        if self._search_levels(_QUICK_STEPS) or self._reach() or self._search_levels(_LEVEL_STEPS):
             return True
-        except StepsAreOverError:
-            self._demand_steps()
         for moves_max, breadth in _BROAD:
             self._look_for_any(moves_max, breadth)
-        self._allow(STEPS_MAX)
-        while not self._finish_level(level):
-            level += 1
+        return self._search_levels(STEPS_MAX)
+
+    def _search_levels(self, steps: int) -> bool:
+        """Go on with the levels for so many steps, and return whether there is nothing left to search."""
+        self._allow(steps)
+        try:
+            while not self._is_best(self._level):
+                is_cut = self._search_level(self._level)
+                if self._is_best(self._level):
+                    break
+                if not self.has_unordered:
+                    self._rule_out(self._level)
+                    if not is_cut:
+                        return True
+                self._level += 1
+        except StepsAreOverError:
+            self._demand_steps()
+            return False
+        # Moves without an order may need further moves; whether fewer do is then left to `_reach`.
+        return self.best is not None and self.ruled_out >= self.best.cost.moves - 1
+
+    def _is_best(self, level: int) -> bool:
+        return self.best is not None and self.best.cost.moves <= level
+
+    def _rule_out(self, level: int) -> None:
+        """Note that no moves of this level make room, if it is known of all levels before."""
+        if not self.has_failures and self.ruled_out == level - 1:
+            self.ruled_out = level
+
+    def _reach(self) -> bool:
+        """Try all orders of moves from the cluster as it is, and return whether nothing is left to search."""
+        (_, requests), *further_alternatives = self.alternatives
+        if further_alternatives or len(requests) > 1 or requests[0].conflicts:
+            return False
+        states, level = ReachableStates(self.model, requests[0], self.budget), 0
+        if not states.is_small:
+            return False
+        self._allow(_STATES)
+        try:
+            while not self._is_best(level):
+                orders = [(0, Solution(tuple(sorted(moves)), (row,)), moves) for moves, row in states.solutions()]
+                self._rehearse_cheapest(orders)
+                if self._is_best(level):
+                    break
+                self._rule_out(level)
+                level += 1
+                if not states.advance():
+                    break
+        except StepsAreOverError:
+            self._demand_steps()
+            return False
         return True
 
     def _allow(self, steps: int) -> None:
@@ -317,23 +366,10 @@ class _Levels:
             raise StepsAreOverError
         self.limit.check()
 
-    def _finish_level(self, level: int) -> bool:
-        """Search one level, and return whether no level after it can be better."""
-        if self.best is not None and self.best.cost.moves <= level:
-            return True
-        is_cut = self._search_level(level)
-        if self.best is not None and self.best.cost.moves <= level:
-            return True
-        # Their detours are tried on the next levels, but not more of them.
-        has_unordered = any(self._unordered.get(level - count) for count in range(_DETOURS_MAX + 1))
-        self.ruled_out = level
-        return not is_cut and not has_unordered
-
     def _search_level(self, level: int) -> bool:
         """Rehearse the solutions of a level, and return whether more moves may lead to further ones."""
         orders: list[tuple[int, Solution, tuple[tuple[int, int], ...]]] = []
         steps_max, is_complete = self.budget.steps_max, True
-        self.is_exact &= not self._unordered.get(level - _DETOURS_MAX - 1)
         try:
             for number, solution, moves in self._ordered_solutions(level):
                 # The first one at once, so that there is an answer when the time is up.
@@ -344,19 +380,18 @@ class _Levels:
             is_complete = False
         self.budget.steps_max = steps_max
         if self.best is None or self.best.cost.moves == level:
-            orders.sort(key=lambda entry: size_of(entry[2], self.model.movable))
-            self._rehearse_cheapest(orders[:_REHEARSALS_MAX])
-        if self.best is None or self.best.cost.moves > level:
-            self.is_exact &= len(orders) <= _REHEARSALS_MAX
-            if not is_complete:
-                raise StepsAreOverError
+            self._rehearse_cheapest(orders)
+        if not is_complete and not self._is_best(level):
+            raise StepsAreOverError
         return any(search.is_cut for search in self._searches)
 
     def _rehearse_cheapest(self, orders: Sequence[tuple[int, Solution, tuple[tuple[int, int], ...]]]) -> None:
-        for number, solution, moves in orders:
+        ranking = sorted(orders, key=lambda entry: size_of(entry[2], self.model.movable))
+        for number, solution, moves in ranking[:_REHEARSALS_MAX]:
             self.limit.check()
             if self._is_worse(moves) or self._rehearse(number, solution, moves):
                 return
+        self.has_failures |= len(ranking) > _REHEARSALS_MAX
 
     def _is_worse(self, moves: Sequence[tuple[int, int]]) -> bool:
         if self.best is None:
@@ -366,19 +401,11 @@ class _Levels:
         return size_of(moves, self.model.movable) >= best_cost
 
     def _ordered_solutions(self, level: int) -> Iterator[tuple[int, Solution, tuple[tuple[int, int], ...]]]:
-        unordered = self._unordered.setdefault(level, [])
         for number, search in enumerate(self._searches):
             for solution in search.level(level):
-                moves = self._sequencers[number].order(solution)
+                moves = order_of(self.model, solution, self.budget)
+                self.has_unordered |= moves is None
                 if moves is not None:
-                    yield number, solution, moves
-                elif len(unordered) < _UNORDERED_MAX and len(self.model.movable) <= _MOVABLE_MAX:
-                    unordered.append((number, solution))
-                else:
-                    self.is_exact = False
-        for detours in range(1, _DETOURS_MAX + 1):
-            for number, solution in self._unordered.get(level - detours, ()):
-                for moves in self._sequencers[number].detours(solution, detours):
                     yield number, solution, moves
 
     def _look_for_any(self, moves_max: int, breadth: int) -> None:
@@ -389,7 +416,7 @@ class _Levels:
                 if self.best is not None:
                     moves_max = min(moves_max, self.best.cost.moves - 1)
                 for solution in search.broad(moves_max, breadth):
-                    moves = self._sequencers[number].order(solution)
+                    moves = order_of(self.model, solution, self.budget)
                     if moves is None or self._is_worse(moves):
                         continue
                     if self._rehearse(number, solution, moves):
@@ -405,7 +432,7 @@ class _Levels:
         try:
             self.best = rehearsal.plan(moves, solution.rows)
         except MoveFailedError as error:
-            self.is_exact = False
+            self.has_failures = True
             self.failure = str(error)
             return False
         return True

@@ -272,7 +272,7 @@ def test_a_search_without_time_says_what_it_lacks() -> None:
 
 
 def test_a_search_without_steps_keeps_what_it_has() -> None:
-    answer = room_for(node("n1", "4"), node("n2", "2"), running("web-1", "1", "n1"), waiting(), steps_max=1)
+    answer = room_for(node("n1", "4"), node("n2", "2"), running("web-1", "1", "n1"), waiting(), steps_max=0)
     assert answer.verdict is Verdict.UNKNOWN
     assert "the search ended after its steps" in answer.text
 
