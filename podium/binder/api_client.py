@@ -228,11 +228,8 @@ class ApiClient:
             return False
         return True
 
-    async def evict_pod(self, pod: Pod, *, is_dry_run: bool = False) -> bool:
+    async def evict_pod(self, pod: Pod) -> bool:
         """Evict this very pod, with the grace period in its spec.
-
-        Args:
-            is_dry_run: ask whether the pod may be evicted, without any effect.
 
         Returns:
             False if it was deleted already, even if another pod has its name now.
@@ -241,7 +238,14 @@ class ApiClient:
             TooManyRequests: a PodDisruptionBudget does not allow it now.
             ApiError: any other error response; one that `may_have_happened` is settled by evicting again.
         """
-        metadata, path = pod.metadata, _path(pod) + "/eviction" + ("?dryRun=All" if is_dry_run else "")
+        return await self._evict(pod, "")
+
+    async def try_eviction(self, pod: Pod) -> bool:
+        """Ask whether the pod may be evicted now, without any effect. Returns and raises: as `evict_pod`."""
+        return await self._evict(pod, "?dryRun=All")
+
+    async def _evict(self, pod: Pod, query: str) -> bool:
+        metadata, path = pod.metadata, f"{_path(pod)}/eviction{query}"
         body = _encode(
             {
                 "apiVersion": "policy/v1",

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from podium.cli.asking import show
 from podium.cli.plain_text import plain
 from podium.insight.room.drain_order import DrainBatch, DrainOrder
-from podium.insight.room.plan import Move, RoomAnswer, RoomPlan, Verdict
+from podium.insight.room.plan import RoomAnswer, RoomMove, RoomPlan, Verdict
 from podium.objects.amounts import amount_text
 from podium.objects.resource_names import MEMORY
 
@@ -48,7 +48,7 @@ def _plan(plan: RoomPlan) -> list[RenderableType]:
     return lines
 
 
-def _how(step: Move) -> list[str]:
+def _how(step: RoomMove) -> list[str]:
     """Describe what makes the step hold."""
     texts = []
     if step.cordons:

@@ -35,12 +35,12 @@ def main() -> int:
         checks = pool.map(check_moves, range(options.first, options.first + options.moves), chunksize=1)
         plans = pool.map(check_carried_out, range(options.first, options.first + options.carried_out), chunksize=1)
     if checks:
-        compared = [check for check in checks if check is not None]
-        is_wrong |= _say_faults("moves", compared)
+        comparisons = [check for check in checks if check is not None]
+        is_wrong |= _say_faults("moves", comparisons)
         sys.stdout.write(
-            f"{len(checks)} clusters, {len(compared)} compared with brute force, "
-            f"{sum(check.fewest is not None for check in compared)} with moves, "
-            f"{sum(check.is_proven for check in compared)} proven\n"
+            f"{len(checks)} clusters, {len(comparisons)} compared with brute force, "
+            f"{sum(check.fewest is not None for check in comparisons)} with moves, "
+            f"{sum(check.is_proven for check in comparisons)} proven\n"
         )
     if plans:
         is_wrong |= _say_faults("plan", plans)

@@ -54,11 +54,11 @@ class Budget:
         spec = mapping_at(self.manifest, "spec")
         name = self.key.partition("/")[2]
         if (unavailable_max := spec.get("maxUnavailable")) is not None:
-            more = unavailable_max + 1 if isinstance(unavailable_max, int) else "a larger share"
-            return f"raise maxUnavailable of {name} from {unavailable_max} to {more}"
+            larger_max = unavailable_max + 1 if isinstance(unavailable_max, int) else "a larger share"
+            return f"raise maxUnavailable of {name} from {unavailable_max} to {larger_max}"
         least = spec.get("minAvailable", 1)
-        fewer = least - 1 if isinstance(least, int) else "a smaller share"
-        return f"lower minAvailable of {name} from {least} to {fewer}, or give its workload another replica"
+        smaller_least = least - 1 if isinstance(least, int) else "a smaller share"
+        return f"lower minAvailable of {name} from {least} to {smaller_least}, or give its workload another replica"
 
     def allows(self, pod: Pod, pods: Iterable[Pod], expected_pods: ExpectedPods) -> bool:
         """Return whether the pod may be evicted now.

@@ -21,7 +21,7 @@ from podium.client.dispatcher import Dispatcher
 from podium.client.requests import LIST_BYTES_MAX, MERGE_PATCH
 from podium.client.session import ApiSession
 from podium.insight.cluster import Cluster
-from podium.insight.room.plan import Move, RoomPlan
+from podium.insight.room.plan import RoomMove, RoomPlan
 from podium.lib.clock import Clock
 from podium.lib.error_text import UserFacingError
 from podium.lib.system_clock import SystemClock
@@ -134,22 +134,24 @@ class MoveCarrier:
 
     # ------------------------------------------------------------ one step
 
-    async def _carry_out_step(self, step: Move, expectation: Expectation) -> str:
+    async def _carry_out_step(self, step: RoomMove, expectation: Expectation) -> str:
         """Move one pod, and return the node of its replacement."""
         for name in step.cordons:
-            await self._patch_node(name, {"unschedulable": True})
+            # Noted first: a cordon whose answer is lost has to be taken back, too.
             self._cordons.add(name)
+            await self._patch_node(name, {"unschedulable": True})
         pod = await self._pod(step.pod)
         if pod is None or pod.uid != step.uid:
             raise CarryingOutError(f"{step.pod} does not exist any more")
+        # By what is new, since a StatefulSet gives the replacement the same name.
         former_uids = {sibling.uid for sibling in await self._siblings(pod)}
         await self._evict(step)
         replacement = await self._replacement(pod, former_uids)
-        if step.opens and not (await self._tried(replacement)).node_name:
+        if step.opens and not (await self._after_attempt(replacement)).node_name:
             await self._client.patch_status(replacement, nominated_node_name=step.opens)
             await self._uncordon([step.opens])
         replacement = await self._running(replacement)
-        await self._gone(step)
+        await self._wait_until_gone(step)
         expectation.pods[step.source].discard(step.uid)
         if replacement.node_name in self._cordons:
             raise CarryingOutError(f"{replacement.key} came to {replacement.node_name} although that is cordoned")
@@ -157,13 +159,14 @@ class MoveCarrier:
         await self._uncordon(step.uncordons)
         return replacement.node_name
 
-    async def _evict(self, step: Move, *, is_dry_run: bool = False) -> None:
+    async def _evict(self, step: RoomMove, *, is_dry_run: bool = False) -> None:
         namespace, _, name = step.pod.partition("/")
         pod = await self._pod(f"{namespace}/{name}")
         if pod is None or pod.uid != step.uid:
             raise CarryingOutError(f"{step.pod} does not exist any more")
         try:
-            if not await self._client.evict_pod(pod, is_dry_run=is_dry_run):
+            evict = self._client.try_eviction if is_dry_run else self._client.evict_pod
+            if not await evict(pod):
                 raise CarryingOutError(f"{step.pod} was deleted by others")
         except TooManyRequests as error:
             raise CarryingOutError(f"a PodDisruptionBudget does not allow to evict {step.pod} now: {error}") from error
@@ -176,7 +179,7 @@ class MoveCarrier:
 
         return await self._wait(look, f"no pod was created in the place of {pod.key}")
 
-    async def _tried(self, pod: Pod) -> Pod:
+    async def _after_attempt(self, pod: Pod) -> Pod:
         """Wait until the scheduler has placed the pod, or has found no node for it."""
 
         async def look() -> Pod | None:
@@ -201,7 +204,7 @@ class MoveCarrier:
             raise CarryingOutError(f"{pod.key} was deleted before it ran")
         return current
 
-    async def _gone(self, step: Move) -> None:
+    async def _wait_until_gone(self, step: RoomMove) -> None:
         """Wait until the evicted pod has ended, so that its room is there."""
 
         async def look() -> bool | None:

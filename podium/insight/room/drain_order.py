@@ -162,23 +162,23 @@ def _drain(
             return [_budget_blocker(trial, pod) for pod in leaving]
         rounds += 1
         trial.settle()
-        if stranded_pods := _stranded(trial, pods, all_names):
-            return stranded_pods
+        if blockers := _blockers_of(trial, pods, all_names):
+            return blockers
         leaving = remaining_pods
     successors = {predecessor: key for key, predecessor in trial.predecessors.items()}
-    after = trial.world.store.objects(PODS)
+    stored_pods = trial.world.store.objects(PODS)
     moves = tuple(
         DrainMove(
             pod.key,
             pod.node_name,
-            after[successors[pod.key]].node_name if successors.get(pod.key) in after else "",
+            stored_pods[successors[pod.key]].node_name if successors.get(pod.key) in stored_pods else "",
         )
         for pod in pods
     )
     return _Rehearsal(DrainBatch(tuple(names), moves, max(rounds, 1)), trial.world)
 
 
-def _stranded(trial: Trial, pods: Iterable[Pod], all_names: Collection[str]) -> list[DrainBlocker]:
+def _blockers_of(trial: Trial, pods: Iterable[Pod], all_names: Collection[str]) -> list[DrainBlocker]:
     """Return the replacements that get no node, or would have to move again, and pods that would be preempted."""
     nodes = {pod.key: pod.node_name for pod in pods}
     blockers = []

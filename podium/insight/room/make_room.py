@@ -303,6 +303,7 @@ class _Levels:
         """Search all levels, and return whether there is nothing left to search."""
         if self._search_levels(_QUICK_STEPS) or self._reach() or self._search_levels(_LEVEL_STEPS):
             return True
+        # What the proof has no steps for may still have an answer that is good enough.
         for moves_max, breadth in _BROAD:
             self._look_for_any(moves_max, breadth)
         return self._search_levels(STEPS_MAX)
@@ -345,6 +346,7 @@ class _Levels:
         self._allow(_STATES)
         try:
             while not self._is_best(level):
+                # Each has an order by its making.
                 orders = [(0, Solution(tuple(sorted(moves)), (row,)), moves) for moves, row in states.solutions()]
                 self._rehearse_cheapest(orders)
                 if self._is_best(level):

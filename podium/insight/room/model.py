@@ -172,7 +172,7 @@ class RoomModel:
     def fits(self, need: Sequence[int] | IntArray, free: IntArray) -> BoolArray:
         """Return which rows have that much free. A resource that is not requested may be overcommitted."""
         amounts = np.asarray(need, np.int64)
-        return ((free >= amounts) | (amounts == 0)).all(axis=1)
+        return np.asarray(((free >= amounts) | (amounts == 0)).all(axis=1))
 
     def top_gains(self, count: int) -> IntArray:
         """Return by row and column the most that `count` moved pods may free. Shape: as `free`."""

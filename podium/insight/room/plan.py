@@ -25,7 +25,7 @@ class Verdict(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class RoomMove:
     """One step: a pod that is evicted, and the node on which the scheduler then places its replacement.
 
     Attributes:
@@ -93,7 +93,7 @@ class RoomPlan:
         uncordons: nodes that are uncordoned at the end, when the pods in question are nominated.
     """
 
-    steps: tuple[Move, ...]
+    steps: tuple[RoomMove, ...]
     nodes: Mapping[str, str]
     uncordons: tuple[str, ...]
     cost: RoomCost

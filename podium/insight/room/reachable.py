@@ -75,6 +75,7 @@ class ReachableStates:
             self._budget.spend()
             free = self._free_after(path)
             fits = ((free[None] >= needs[:, None]) | (needs == 0)[:, None]).all(axis=2) & rows
+            # A pod moves once at most; its kind may have others that have not moved yet.
             remaining = counts.copy()
             for kind, _ in path:
                 remaining[kind] -= 1

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from podium.insight.cluster import Cluster
 from podium.insight.room.model import MovablePod, RoomModel
-from podium.insight.room.plan import Move, RoomCost, RoomPlan
+from podium.insight.room.plan import RoomCost, RoomMove, RoomPlan
 from podium.insight.room.search import size_of
 from podium.insight.trial import Trial, cordoned_node
 from podium.insight.what_if import workload_of
@@ -49,7 +49,7 @@ def settled_without(cluster: Cluster, pods: Sequence[Pod], limit: TimeLimit = UN
     for waiting_pod in pods:
         gates = (*waiting_pod.spec.scheduling_gates, _GATE)
         # Without a nomination of its own, which would keep room that the search is to find.
-        pod = _nominated(waiting_pod, "")
+        pod = _with_nomination(waiting_pod, "")
         world.put(PODS, replace(pod, spec=replace(pod.spec, scheduling_gates=gates)))
     trial = Trial(world, limit)
     trial.settle()
@@ -97,7 +97,7 @@ class Rehearsal:
             steps.append(self._move(self.model.movable[index], row, later_rows))
         uncordons = tuple(self._cordons)
         for pod, row in zip(self.pods, rows, strict=True):
-            self._trial.world.put(PODS, _nominated(pod, names[row]))
+            self._trial.world.put(PODS, _with_nomination(pod, names[row]))
         self._uncordon(uncordons)
         nodes = {
             pod.key: node for pod in self.pods if (node := self._trial.world.store.objects(PODS)[pod.key].node_name)
@@ -111,7 +111,7 @@ class Rehearsal:
 
     # ------------------------------------------------------------ one step
 
-    def _move(self, candidate: MovablePod, row: int, later_rows: set[int]) -> Move:
+    def _move(self, candidate: MovablePod, row: int, later_rows: set[int]) -> RoomMove:
         world, names = self._trial.world, self.model.names
         source = names[candidate.row]
         pod = world.store.get(PODS, candidate.pod.key)
@@ -140,7 +140,7 @@ class Rehearsal:
             self._uncordon(lifts)
             self._demand_changes({}, reserved_names)
         workload = workload_of(pod).partition("/")[2]
-        return Move(pod.key, pod.uid, workload, source, target, cordons, names[row] if opens_target else "", lifts)
+        return RoomMove(pod.key, pod.uid, workload, source, target, cordons, names[row] if opens_target else "", lifts)
 
     # ------------------------------------------------------------ cordons and nominations
 
@@ -164,7 +164,7 @@ class Rehearsal:
 
     def _nominate_successor(self, pod: Pod, node: str) -> None:
         successor = self._trial.world.store.objects(PODS)[self._successor(pod)]
-        self._trial.world.put(PODS, _nominated(successor, node))
+        self._trial.world.put(PODS, _with_nomination(successor, node))
 
     def _node_of_successor(self, pod: Pod) -> str:
         return self._trial.world.store.objects(PODS)[self._successor(pod)].node_name
@@ -201,5 +201,5 @@ class Rehearsal:
         self._nodes = nodes
 
 
-def _nominated(pod: Pod, node: str) -> Pod:
+def _with_nomination(pod: Pod, node: str) -> Pod:
     return replace(pod, status=replace(pod.status, nominated_node_name=node))

@@ -20,7 +20,7 @@ a limit of steps has the same answer on every machine.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -152,6 +152,7 @@ class RoomSearch:
         item, later_items = items[0], items[1:]
         for row, ejected_pods in self._places(item, count):
             self._free[row] -= item.need
+            # Undone below instead of copied: most places lead nowhere.
             for index in ejected_pods:
                 self._free[row] += np.asarray(self.model.movable[index].gain, np.int64)
                 self._targets[index] = -1
@@ -226,10 +227,11 @@ class RoomSearch:
         return np.asarray(remainder[:, 1:].sum(axis=1))
 
     def _places_after_moves(
-        self, item: _Item, rows: Rows, count: int, conflicts: dict[int, tuple[int, ...]]
+        self, item: _Item, rows: Rows, count: int, conflicts: Mapping[int, tuple[int, ...]]
     ) -> Iterator[tuple[int, tuple[int, ...]]]:
         if not len(rows):
             return
+        # Rows that stay too small without any movable pod are never looked at again.
         total = self.model.top_gains(2**31)
         possible = self.model.fits(item.need, self._free[rows] + total[rows])
         if conflicts:
@@ -259,7 +261,7 @@ class RoomSearch:
         return sum(self.model.movable[index].size for index in indexes)
 
     def _covers_of(
-        self, item: _Item, rows: Sequence[int], count: int, conflicts: dict[int, tuple[int, ...]]
+        self, item: _Item, rows: Sequence[int], count: int, conflicts: Mapping[int, tuple[int, ...]]
     ) -> Iterator[tuple[int, tuple[int, ...]]]:
         for row in rows:
             fixed_pods = conflicts.get(row, ())
