@@ -115,6 +115,7 @@ bench-all: bench  ## That, the engine alone, its growth, forks, start-up in a la
 	@$(BIN)/python -m benchmarks in-process
 	@$(BIN)/python -m benchmarks growth
 	@$(BIN)/python -m benchmarks forks
+	@$(BIN)/python -m benchmarks make-room
 	@$(BIN)/python -m benchmarks start-up
 	@$(BIN)/python -m benchmarks storm
 	@$(BIN)/python -m benchmarks estimator

@@ -21,6 +21,7 @@ from benchmarks import (
     in_process,
     instructions,
     machine,
+    make_room,
     neighbours,
     policy_cost,
     profiles,
@@ -324,6 +325,14 @@ def measure_forks(options: argparse.Namespace) -> None:
     _write(options, "forks", {"machine": machine.describe(), "costs": asdict(costs), "victims": asdict(victims)})
 
 
+def measure_make_room(options: argparse.Namespace) -> None:
+    """Moves that make room in large clusters: time, memory, and whether they were proved to be the fewest."""
+    costs = make_room.measure()
+    _console.print(make_room.table(costs))
+    _show(make_room.checks(costs))
+    _write(options, "make-room", {"machine": machine.describe(), "costs": [asdict(cost) for cost in costs]})
+
+
 def measure_provisioning(options: argparse.Namespace) -> None:
     """Plans of nodes to buy, by podium and by Karpenter's own simulated scheduling in turn, and how podium's grow."""
     planner, where = karpenter.obtain(Progress()), machine.describe({"karpenter": karpenter.version()})
@@ -387,6 +396,7 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
     "claims": measure_claims,
     "policies": measure_policies,
     "forks": measure_forks,
+    "make-room": measure_make_room,
     "provisioning": measure_provisioning,
     "profile": profile,
     "instructions": count_instructions,

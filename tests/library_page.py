@@ -32,6 +32,8 @@ from podium.insight import (
     NodeScore,
     Why,
 )
+from podium.insight.room.drain_order import DrainBatch, DrainBlocker, DrainMove, DrainOrder
+from podium.insight.room.plan import Immovable, RoomAnswer, RoomCost, RoomMove, RoomPlan
 from podium.insight.trial import Blocked, Preemption, Refused
 from podium.insight.what_if import Move, Outcome, Pending, Spread, Usage
 from podium.library import Cluster, Clusters, Division
@@ -46,7 +48,7 @@ SECTIONS = {
     "Placing pods": ("place", "place_all", "undo"),
     "Asking": (
         *("schedule", "evaluate", "scores", "scores_frame", "why", "fixes"),
-        *("capacity", "capacity_together", "headroom", "utilisation", "what_if", "plan"),
+        *("capacity", "capacity_together", "headroom", "utilisation", "what_if", "make_room", "drain_order", "plan"),
     ),
 }
 NOT_FOR_USERS = {
@@ -62,6 +64,8 @@ VALUES = (
     *(DeviceGroup, NodeRefusal, UnmetRequest, Mismatch, Holder, GangStory),
     *(Fixes, Fix, Edit, EditKind, GangFix, GangEdit),
     *(Capacity, NodeCapacity, GangCapacity, Headroom),
+    *(RoomAnswer, RoomPlan, RoomMove, RoomCost, Immovable),
+    *(DrainOrder, DrainBatch, DrainMove, DrainBlocker),
     *(Division, ClusterShare),
     *(Usage, Outcome, Move, Pending, Preemption, Blocked, Refused, Spread, PlanReport),
 )

@@ -78,6 +78,7 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "tests/integration": (3, 3),
     "tests/karmada": (0, 0),
     "tests/karpenter": (0, 0),
+    "tests/make_room": (0, 0),
     "tests/monitoring": (0, 0),
     "tests/parity": (4, 0),
     "tests/planted": (0, 0),
