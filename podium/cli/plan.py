@@ -44,7 +44,9 @@ if TYPE_CHECKING:
     is_flag=True,
     help="End with the first pass of Karpenter's loop, though another would place more pods.",
 )
-@click.option("--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if a pod stays.")
+@click.option(
+    "--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if a pod cannot be placed."
+)
 @output_option()
 def command(
     rules: str,
