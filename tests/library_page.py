@@ -38,6 +38,7 @@ from podium.insight.trial import Blocked, Preemption, Refused
 from podium.insight.what_if import Move, Outcome, Pending, Spread, Usage
 from podium.library import Cluster, Clusters, Division
 from podium.provisioner.reports.plan import PlanReport
+from tests.page_command import run_as_command
 
 PAGE = Path(__file__).parents[1] / "docs" / "library-reference.md"
 
@@ -138,4 +139,4 @@ def _lines(doc: str) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page())
+    run_as_command(lambda: PAGE.write_text(page()), __doc__)

@@ -94,7 +94,7 @@ def command(
             objects = question.objects()
             basis = _basis(question, objects)
             plan = (
-                _plan_by_podium(basis, objects, config, plugins)
+                _plan_by_podium(basis, question, objects, config, plugins)
                 if is_podium
                 else _plan_by_karpenter(basis, objects, one_pass=one_pass)
             )
@@ -134,13 +134,17 @@ def _plan_by_karpenter(basis: PlanBasis, objects: list[LocatedManifest], *, one_
 
 
 def _plan_by_podium(
-    basis: PlanBasis, objects: list[LocatedManifest], config: Path | None, plugins: tuple[str, ...]
+    basis: PlanBasis,
+    question: Question,
+    objects: list[LocatedManifest],
+    config: Path | None,
+    plugins: tuple[str, ...],
 ) -> PlanReport:
     from podium.lib.system_clock import SystemClock
     from podium.provisioner.planners.placed_plans import plan_with_podium
     from podium.provisioner.reports.plan import PlanReport
 
-    cluster = scheduled_cluster(objects, config, plugins)
+    cluster = scheduled_cluster(question, objects, config, plugins)
     limit = current_time_limit()
     plan = plan_with_podium(basis, cluster, SystemClock().now(), limit)
     return PlanReport(basis, plan, limit.is_noticed)

@@ -233,6 +233,13 @@ class SchedulingQueue:
 
     # ------------------------------------------------------------ attempts
 
+    def reorder(self) -> None:
+        """Order all waiting pods anew: the QueueSort plugin may go by objects that came after the pods.
+
+        Cost: one sort key for each pod.
+        """
+        self._queued.reorder_all()
+
     def pop(self, monotonic_s: float | None = None) -> QueuedPodInfo | None:
         """Return the next pod to attempt, which is now in flight; None if no pod is ready, or the queue is closed.
 

@@ -66,6 +66,7 @@ TESTED_ELSEWHERE = {
     "cel/planner": "unit/cel/test_operators",
     "cel/regex/program": "unit/cel/regex/test_matching",
     "cel/regex/syntax": "unit/cel/regex/test_matching",
+    "cli/estimator_servers": "integration/estimator/test_asking",
     "cli/planning": "unit/cli/test_plan",
     "provisioner/cloudprovider/aws_catalogue": "unit/provisioner/cloudprovider/test_imports",
     "provisioner/cloudprovider/dialect_labels": "unit/provisioner/cloudprovider/test_imports",

@@ -70,6 +70,7 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "tests/differential": (0, 0),
     "tests/docs_site": (0, 0),
     "tests/e2e": (1, 2),
+    "tests/estimator_chaos": (0, 0),
     "tests/fgd": (3, 3),
     "tests/fuzz": (0, 0),
     "tests/gangs": (0, 0),
