@@ -69,7 +69,8 @@ class Replicas:
         """Return how many copies fit on each feasible node; None if they have to be placed one by one."""
         if is_daemon(pod):
             return self._one_per_node(pod)
-        if not (_competes_only_for_resources(pod.spec) and self._can_use_columns()):
+        is_alone = pod.spec.scheduling_group is None
+        if not (is_alone and _competes_only_for_resources(pod.spec) and self._can_use_columns()):
             return None
         cycle = self._engine.cycle(self._framework, pod)
         snapshot, rows = cycle.snapshot, filter_all(cycle).rows
@@ -208,5 +209,4 @@ def _competes_only_for_resources(spec: PodSpec) -> bool:
         or any(port.host_port for container in containers for port in container.ports)
         or spec.volumes
         or spec.resource_claims
-        or spec.scheduling_group is not None
     )

@@ -254,8 +254,7 @@ class Framework:
         status: Status | None = None
         for plugin in self.reserve:
             answer = self._answer(plugin.name, "Reserve", pod, _reserve, plugin, state, pod, node_name)
-            status = self._failure(plugin, "Reserve", answer)
-            if status is not None:
+            if answer is not None and (status := self._failure(plugin, "Reserve", answer)) is not None:
                 break
         self.observe("Reserve", status, started_s)
         return status
@@ -368,9 +367,11 @@ class Framework:
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, and must not end the attempt
             self.observer.plugin_failed(plugin, point, about, error)
             answer = error_status(error)
-        # Permit returns a status and a time to wait.
-        status = answer[0] if isinstance(answer, tuple) else answer
-        self.lap(plugin, point, about, started_s, status if isinstance(status, Status) else None)
+        status: object = None
+        if answer is not None:
+            # Permit returns a status and a time to wait.
+            status = answer[0] if isinstance(answer, tuple) else answer
+        self.lap(plugin, point, about, started_s, status if status is None or isinstance(status, Status) else None)
         return answer
 
     @staticmethod
@@ -384,7 +385,8 @@ class Framework:
 
 
 def _reserve(plugin: ReservePlugin, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-    return demand_status(plugin.reserve(state, pod, node_name))
+    status = plugin.reserve(state, pod, node_name)
+    return status if status is None else demand_status(status)
 
 
 def _unreserve(plugin: ReservePlugin, state: CycleState, pod: Pod, node_name: str) -> None:

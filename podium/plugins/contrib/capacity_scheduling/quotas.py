@@ -163,8 +163,11 @@ class QuotaState:
 
     def exceeds_max(self, owner: str, extra: Requests) -> bool:
         """Return whether the quota, or one above it, would have more in use than its maximum."""
-        quotas = self.quotas.quotas
-        return any(exceeds(extra, self.usage_of(name), quotas[name].max, INT64_MAX) for name in self.line_of(owner))
+        quotas, usage = self.quotas.quotas, self.usage
+        for name in self.line_of(owner):
+            if exceeds(extra, usage.get(name, _NOTHING), quotas[name].max, INT64_MAX):
+                return True
+        return False
 
     def exceeds_min(self, owner: str, extra: Requests) -> bool:
         """Return whether the quota would have more in use than it is guaranteed."""
