@@ -216,10 +216,10 @@ def once_per_spec(compute: Callable[[PodSpec], T]) -> Callable[[PodSpec], T]:
 def without_group(spec: PodSpec) -> PodSpec:
     """Return the shared spec of the pods that differ from these in their group only: that of pods without a group."""
     memory: dict[str, Any] = spec.__dict__
-    shared: PodSpec | None = memory.get(_WITHOUT_GROUP)
-    if shared is None:
-        shared = memory[_WITHOUT_GROUP] = _intern(replace(spec, scheduling_group=None))
-    return shared
+    shared_spec: PodSpec | None = memory.get(_WITHOUT_GROUP)
+    if shared_spec is None:
+        shared_spec = memory[_WITHOUT_GROUP] = _intern(replace(spec, scheduling_group=None))
+    return shared_spec
 
 
 class PodCondition(Value, frozen=True):

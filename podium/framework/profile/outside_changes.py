@@ -57,5 +57,6 @@ class OutsideChanges:
             rows = log.since(number)
             if rows is None:
                 return None
-            (nodes if scope is Scope.NODE else pods).update(rows)
+            if rows:
+                (nodes if scope is Scope.NODE else pods).update(rows)
         return nodes, pods

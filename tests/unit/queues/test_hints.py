@@ -246,21 +246,21 @@ def test_an_event_that_nobody_registered_for_interests_nobody() -> None:
 
 
 def group_entry(*members: Pod, rejectors: Sequence[str] = ("Gang",)) -> QueuedPodGroupInfo:
-    first, *others = (QueuedPodInfo(member, 0.0, unschedulable_plugins=set(rejectors)) for member in members)
+    first, *infos = (QueuedPodInfo(member, 0.0, unschedulable_plugins=set(rejectors)) for member in members)
     entry = QueuedPodGroupInfo.of(pod_group("gang"), first)
-    entry.members += others
+    entry.members += infos
     return entry
 
 
 @pytest.mark.parametrize(
-    ("scope", "asked"),
+    ("scope", "names"),
     [
         (HintScope.SPEC, ["a", "big", "c"]),
         (HintScope.ANYTHING, ["a", "b", "big", "c", "d"]),
     ],
 )
 def test_a_hint_is_asked_once_about_replicas_in_a_group_that_it_cannot_tell_apart(
-    scope: HintScope, asked: list[str]
+    scope: HintScope, names: list[str]
 ) -> None:
     questions: list[str] = []
 
@@ -271,7 +271,7 @@ def test_a_hint_is_asked_once_about_replicas_in_a_group_that_it_cannot_tell_apar
     bench = HintsBench(Rejecter("Gang", on(EventResource.NODE, ActionType.ADD, hint=hint, scope=scope)))
     members = [pod(name, group="gang", cpu="2" if name == "big" else "1") for name in ("a", "b", "big", "c", "d")]
     strategy = bench.hints.strategy(group_entry(*members), bench.hints.interest(NODE_ADD), None, None)
-    assert (strategy, questions) == (Strategy.SKIP, asked)
+    assert (strategy, questions) == (Strategy.SKIP, names)
 
 
 def test_a_hint_is_asked_about_a_pod_of_a_group_that_the_event_is_about() -> None:
@@ -284,5 +284,5 @@ def test_a_hint_is_asked_about_a_pod_of_a_group_that_the_event_is_about() -> Non
     interest = bench.hints.interest(TARGET_POD_UPDATE)
     for member in members:
         assert bench.hints.strategy(group_entry(*members), interest, member, member) is Strategy.AFTER_BACKOFF
-    other = pod("d", group="gang")
-    assert bench.hints.strategy(group_entry(*members), interest, other, other) is Strategy.SKIP
+    newcomer = pod("d", group="gang")
+    assert bench.hints.strategy(group_entry(*members), interest, newcomer, newcomer) is Strategy.SKIP

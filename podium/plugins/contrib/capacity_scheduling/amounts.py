@@ -51,11 +51,14 @@ def excess(extra: Requests, usage: Requests, limit: Requests, unlisted: int) -> 
 def exceeds(extra: Requests, usage: Requests, limit: Requests, unlisted: int) -> bool:
     """Return whether `excess` yields anything."""
     # Written out: every attempt asks twice, and mostly nothing exceeds.
-    for name in _ALWAYS_LIMITED:
-        if extra.get(name, 0) + usage.get(name, 0) > limit.get(name, 0):
-            return True
     for name, amount in extra.items():
-        if name not in _ALWAYS_LIMITED and amount + usage.get(name, 0) > limit.get(name, unlisted):
+        if amount + usage.get(name, 0) > limit.get(name, 0 if name in _ALWAYS_LIMITED else unlisted):
+            return True
+    for name in _ALWAYS_LIMITED:
+        if name in extra:
+            continue
+        # Of what nothing is in use, only a negative limit is exceeded.
+        if usage[name] > limit.get(name, 0) if name in usage else name in limit and limit[name] < 0:
             return True
     return False
 
@@ -73,7 +76,7 @@ def plus(first: Requests, second: Requests) -> dict[str, int]:
     """Return the sum of two amounts."""
     sums = {**first}
     for name, amount in second.items():
-        sums[name] = sums.get(name, 0) + amount
+        sums[name] = sums[name] + amount if name in sums else amount
     return sums
 
 

@@ -200,7 +200,7 @@ class Quotas:
         self.objects: fwk.Lister[ElasticQuota] = handle.lister(ELASTIC_QUOTAS)
         self._by_namespace: dict[str, dict[str, ElasticQuota]] = {}
         self._set = QuotaSet.of({}, {}, {})
-        self._is_outdated = False
+        self._is_outdated = self._is_read = False
         self._usage: dict[str, Requests] = {}
         self._total: Requests = _NOTHING
         """What the namespaces use together whose quotas can be used."""
@@ -213,8 +213,10 @@ class Quotas:
 
     def read(self) -> QuotaSet:
         """Return the quotas that count now."""
-        self._followed_quotas.read()
-        self._followed_pods.read()
+        if not self._is_read:
+            self._is_read = True
+            self._followed_quotas.read()
+            self._followed_pods.read()
         if self._is_outdated:
             self._set, self._is_outdated = self._group(), False
             self._total = total(self._usage.get(namespace, _NOTHING) for namespace in self._set.in_total)
@@ -262,7 +264,7 @@ class Quotas:
                     own_amounts.append(amounts_of(nominated_pod))
             elif not state.is_borrowing(nominated_owner):
                 foreign_amounts.append(amounts_of(nominated_pod))
-        if len(own_amounts) + len(foreign_amounts) > 1:
+        if own_amounts[1:] or foreign_amounts:
             state.ahead, state.ahead_of_all = total(own_amounts), total(own_amounts + foreign_amounts)
         return state
 
@@ -273,8 +275,9 @@ class Quotas:
     def reserve(self, pod: Pod) -> None:
         """Count a pod that is about to be bound."""
         self.read()
-        if pod.uid not in self._amounts:
-            self._reserved.add(pod.uid)
+        uid = pod.uid
+        if uid not in self._amounts:
+            self._reserved.add(uid)
             self._count(pod)
 
     def unreserve(self, pod: Pod) -> None:
