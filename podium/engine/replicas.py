@@ -72,7 +72,8 @@ class Replicas:
 
     def count(self, pod: Pod) -> Mapping[str, int] | None:
         """Return how many copies fit on each feasible node; None if they have to be placed one by one."""
-        if not (_competes_only_for_resources(pod.spec) and self._can_use_columns()):
+        is_alone = pod.spec.scheduling_group is None
+        if not (is_alone and _competes_only_for_resources(pod.spec) and self._can_use_columns()):
             return None
         if is_daemon(pod):
             return dict.fromkeys(self._nodes_without_daemon(self._engine.cycle(self._framework, pod)), 1)
@@ -235,5 +236,4 @@ def _competes_only_for_resources(spec: PodSpec) -> bool:
         or any(port.host_port for container in containers for port in container.ports)
         or spec.volumes
         or spec.resource_claims
-        or spec.scheduling_group is not None
     )
