@@ -47,6 +47,8 @@ def time_limit_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
     return click.option(
         "--time-limit",
+        "--time",
+        "time_limit",
         default=_DEFAULT,
         show_default=True,
         metavar="DURATION",
