@@ -121,6 +121,7 @@ bench-all: bench  ## That, the engine alone, its growth, forks, start-up in a la
 	@$(BIN)/python -m benchmarks estimator
 	@$(BIN)/python -m benchmarks recording --repeat 5
 	@$(BIN)/python -m benchmarks provisioning
+	@$(BIN)/python -m benchmarks gang-plans
 
 bench-report: $(VENV)/.dev-stamp  ## docs/performance.md with its plots, from what was measured last
 	@$(BIN)/python -m benchmarks report

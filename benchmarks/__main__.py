@@ -17,6 +17,7 @@ from benchmarks import (
     claims,
     estimates,
     forks,
+    gang_plans,
     growth,
     in_process,
     instructions,
@@ -345,6 +346,14 @@ def measure_provisioning(options: argparse.Namespace) -> None:
     _show(list(provisioning.checks(figures)))
 
 
+def measure_gang_plans(options: argparse.Namespace) -> None:
+    """A plan of nodes to buy for many gangs, by podium's own rules."""
+    plan = gang_plans.measure()
+    _console.print(gang_plans.table(plan))
+    _show(list(gang_plans.checks(plan)))
+    _write(options, "gang-plans", {"machine": machine.describe(), "plan": asdict(plan)})
+
+
 def _rates(rates: list[in_process.Rate]) -> dict[str, Any]:
     rate_fields = [{**asdict(rate), "attempts_per_s": rate.attempts_per_s} for rate in rates]
     return {"machine": machine.describe(), "rates": rate_fields}
@@ -398,6 +407,7 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
     "forks": measure_forks,
     "make-room": measure_make_room,
     "provisioning": measure_provisioning,
+    "gang-plans": measure_gang_plans,
     "profile": profile,
     "instructions": count_instructions,
     "report": write_page,
