@@ -163,7 +163,7 @@ def _print_order(
 
         print_drain_order(order)
     else:
-        print_value(order.as_dict() | load_result.unknown(), output)
+        print_value(order.as_dict() | load_result.basis(), output)
 
 
 class _Steps:
