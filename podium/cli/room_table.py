@@ -10,6 +10,7 @@ from podium.cli.asking import show
 from podium.cli.plain_text import plain
 from podium.insight.room.drain_order import DrainBatch, DrainOrder
 from podium.insight.room.plan import RoomAnswer, RoomMove, RoomPlan, Verdict
+from podium.lib.plurals import count_of
 from podium.objects.amounts import amount_text
 from podium.objects.resource_names import MEMORY
 
@@ -42,7 +43,7 @@ def _plan(plan: RoomPlan) -> list[RenderableType]:
     lines.append(
         plain(
             f"cost: {amount_text(MEMORY, cost.requested_bytes)} requested by the moved pods, "
-            f"priorities {cost.priorities:,}, {cost.restarts} container(s) restarted"
+            f"priorities {cost.priorities:,}, {count_of(cost.restarts, 'container')} restarted"
         )
     )
     return lines
@@ -66,7 +67,7 @@ def print_drain_order(order: DrainOrder) -> None:
     if order.batches:
         parts.append(plain("cordon all of these nodes first, then drain them in this order:", "bold"))
     for number, batch in enumerate(order.batches, 1):
-        parts.append(plain(f"{number}. {', '.join(batch.nodes)}{_rounds(batch)}: {len(batch.moves)} pod(s)"))
+        parts.append(plain(f"{number}. {', '.join(batch.nodes)}{_rounds(batch)}: {count_of(len(batch.moves), 'pod')}"))
         parts += _moves(batch)
     if order.blockers:
         parts.append(plain("cannot be drained:", "red"))

@@ -96,7 +96,6 @@ TESTED_ELSEWHERE = {
     "framework/profile/rejection": "unit/framework/cycle/test_diagnosis",
     "framework/profile/cached_answers": "unit/framework/profile/test_signature_cache",
     "framework/profile/pod_signature": "unit/framework/profile/test_signature_cache",
-    "insight/room/carrying_out": "make_room/test_make_room",
     "insight/room/model": "unit/insight/room/test_make_room",
     "insight/room/plan": "unit/insight/room/test_make_room",
     "insight/room/reachable": "unit/insight/room/test_make_room",

@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from podium.lib.plurals import count_of
+
 
 class Verdict(enum.Enum):
     """The kinds of answers."""
@@ -158,21 +160,21 @@ class RoomAnswer:
             assert self.nodes is not None
             nodes = ", ".join(dict.fromkeys(self.nodes.values()))
             return f"{self.subject} fits as it is, on {nodes}"
-        searched = f"{self.node_count:,} node{'s' * (self.node_count != 1)}, {self.movable_count:,} movable pods"
+        searched = f"{count_of(self.node_count, 'node')}, {count_of(self.movable_count, 'movable pod')}"
         if self.verdict is Verdict.IMPOSSIBLE:
             proof = "proven" if self.is_proven else "not proven"
             return f"no set of moves makes room for {self.subject} ({proof}; {searched}): {self.reason}"
         if self.plan is None:
-            up_to = f"; up to {_moves(self.ruled_out)} ruled out" if self.ruled_out >= 0 else ""
+            up_to = f"; up to {count_of(self.ruled_out, 'move')} ruled out" if self.ruled_out >= 0 else ""
             return f"no moves found that make room for {self.subject} ({self.reason}; {searched}{up_to})"
         count = len(self.plan.steps)
         if self.is_proven:
             proof = f"proven: no fewer do; {searched}"
         elif self.ruled_out >= 0:
-            proof = f"{self.reason}; up to {_moves(self.ruled_out)} ruled out; {searched}"
+            proof = f"{self.reason}; up to {count_of(self.ruled_out, 'move')} ruled out; {searched}"
         else:
             proof = f"{self.reason}; {searched}"
-        return f"{self.subject} fits after {_moves(count)} ({proof})"
+        return f"{self.subject} fits after {count_of(count, 'move')} ({proof})"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the answer as JSON values."""
@@ -190,7 +192,3 @@ class RoomAnswer:
         if self.immovable:
             values["immovable"] = [pod.as_dict() for pod in self.immovable]
         return values | {"searched": {"nodes": self.node_count, "movable_pods": self.movable_count}}
-
-
-def _moves(count: int) -> str:
-    return f"{count} move{'s' * (count != 1)}"

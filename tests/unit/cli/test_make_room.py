@@ -37,7 +37,7 @@ def test_the_steps_are_described_in_words(cluster):
         "nominate the replacement to n2, then uncordon that",
         "3. default/big → n1",
         "nominate, then uncordon n1",
-        "cost: 128Mi requested by the moved pods, priorities 0, 2 container(s) restarted",
+        "cost: 128Mi requested by the moved pods, priorities 0, 2 containers restarted",
     ]
 
 
