@@ -74,8 +74,8 @@ def command(
     podium why web-7d4 -n shop --url https://localhost:10259 --token-file FILE
 
     POD is the name of a pod in the cluster, or NAMESPACE/NAME; for a pod that is not there, see podium evaluate. Every
-    blocker of every node is shown, not only the first one. A bound pod is asked about as if it were pending, in the
-    cluster as it is. With --url a running podium tells what its last attempts found, and when it tries again.
+    blocker of every node is shown, not only the first one. A bound pod is evaluated as if it were pending in
+    today's cluster. With --url a running podium tells what its last attempts found, and when it tries again.
 
     \b
     podium why --cases FILE --fix -o json

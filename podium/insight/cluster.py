@@ -251,7 +251,7 @@ class Cluster(EngineCluster):
     def why(self, pod: PodLike, node: str = "", limit: TimeLimit = UNLIMITED) -> Why:
         """Return why the pod is pending, or why it is where it is: every blocker of every node, scores, preemption.
 
-        A bound pod is evaluated as if it were pending, in the cluster as it is now without it. If no profile serves its
+        A bound pod is evaluated as if it were pending in today's cluster. If no profile serves its
         scheduler name, `warning` of the answer says so, and the rest is what the most similar profile would decide.
 
         Args:

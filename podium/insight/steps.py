@@ -27,6 +27,7 @@ from podium.insight.new_nodes import daemons_alike, devices_alike
 from podium.insight.node_edits import added_node
 from podium.insight.trial import Trial
 from podium.lib.nearest import nearest
+from podium.lib.plurals import count_of
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 from podium.objects.core import Pod
 from podium.objects.custom_resources import all_resources
@@ -80,7 +81,7 @@ class AddNodes:
     @property
     def text(self) -> str:
         """Describes the step."""
-        return f"add {self.count} node(s) like {self.like}"
+        return f"add {count_of(self.count, 'node')} like {self.like}"
 
     def carry_out(self, trial: Trial) -> None:
         """Add the nodes. Raises: ClusterError: there is no such node."""

@@ -262,7 +262,7 @@ async def test_a_plan_for_a_cluster_with_karpenter_s_kinds(
     outputs = {command: await shell.run(command) for command in commands if command not in PLAN_NOT_RUN}
     assert "default/api-1" in outputs["podium plan -f cluster.yaml --add deployment.yaml"]
     assert "default/web-1" in outputs["podium plan -f cluster.yaml --rules podium --config scheduler.yaml"]
-    assert "No node can go" in outputs["podium consolidate -f cluster.yaml --search greedy"]
+    assert "No node to remove" in outputs["podium consolidate -f cluster.yaml --search greedy"]
     assert json.loads((tmp_path / "answers.jsonl").read_text())["id"] == "one"
 
 
