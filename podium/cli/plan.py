@@ -46,18 +46,15 @@ if TYPE_CHECKING:
     help="End with the first pass of Karpenter's loop, though another would place more pods.",
 )
 @click.option(
-<<<<<<< HEAD
     "--search",
     type=click.Choice(["greedy", "exhaustive"]),
     default="greedy",
     show_default=True,
     help="With --rules podium: how to look for nodes; exhaustive proves that no other purchase is cheaper.",
 )
-@click.option("--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if a pod stays.")
-=======
+@click.option(
     "--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if a pod cannot be placed."
 )
->>>>>>> main
 @output_option()
 def command(
     rules: str,
