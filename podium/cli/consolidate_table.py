@@ -72,8 +72,7 @@ def _verdict(answer: Mapping[str, Any]) -> Text:
     if answer["hourly_savings"] is not None:
         saves = f"; saves {answer['hourly_savings']:,.4f} per hour, {answer['monthly_savings']:,.2f} per month"
     return Text.assemble(
-        (f"{count_of(going, 'node')} to remove", "bold green"),
-        f", {new:,} to buy in their place{saves}{_most(answer)}",
+        (f"{count_of(going, 'node')} to remove", "bold green"), f", {new:,} to buy in their place{saves}{_most(answer)}"
     )
 
 
