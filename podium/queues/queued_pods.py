@@ -117,7 +117,10 @@ class QueuedPods:
         self._containers[self._states[info.key]].push(info)
 
     def reorder_all(self) -> None:
-        """Order all waiting pods anew."""
+        """Order all waiting pods anew: the QueueSort plugin may go by objects that came after the pods.
+
+        Cost: one sort key for each pod.
+        """
         self.active.reorder()
         self.backing_off.reorder()
 

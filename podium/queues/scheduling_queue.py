@@ -97,6 +97,7 @@ class SchedulingQueue:
         self._queued = QueuedPods(queue_sort, times.backoff, clock, self._hints.label_readers(), observer)
         self._in_flight = InFlightPods(observer)
         self._backoff_timer = BackoffTimer(clock)
+        self.reorder = self._queued.reorder_all
         self._leftover_timer = LeftoverTimer(clock)
         self._delayed = DelayedPods(clock)
         self._is_closed = False
@@ -232,13 +233,6 @@ class SchedulingQueue:
         self._groups.end_attempt(entry, status)
 
     # ------------------------------------------------------------ attempts
-
-    def reorder(self) -> None:
-        """Order all waiting pods anew: the QueueSort plugin may go by objects that came after the pods.
-
-        Cost: one sort key for each pod.
-        """
-        self._queued.reorder_all()
 
     def pop(self, monotonic_s: float | None = None) -> QueuedPodInfo | None:
         """Return the next pod to attempt, which is now in flight; None if no pod is ready, or the queue is closed.
@@ -494,8 +488,7 @@ class SchedulingQueue:
         return tuple(self._queued_or_stub(pod) for pod in self.nominator.pods(node_name))
 
     def _queued_or_stub(self, pod: Pod) -> Pod:
-        info = self.get(pod)
-        if info is not None:
+        if (info := self.get(pod)) is not None:
             return info.pod
         meta = pod.metadata
         return Pod(metadata=ObjectMeta(name=meta.name, namespace=meta.namespace, uid=meta.uid))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--questions", type=click.IntRange(3), default=10_000, show_default=True)
 @click.option("--members", type=click.IntRange(0), default=6, show_default=True, help="With podium's server.")
 @click.option("--karmada-members", type=click.IntRange(0), default=2, show_default=True, help="With Karmada's server.")
-@click.option("--askers", type=click.IntRange(1), default=40, show_default=True, help="Questions at once.")
+@click.option("--askers", type=click.IntRange(1), default=20, show_default=True, help="Questions at once.")
 @click.option("--timeout", "timeout_s", type=float, default=1.0, show_default=True, help="For a question, in seconds.")
 @click.option("--seed", type=int, default=1, show_default=True)
 def main(questions: int, members: int, karmada_members: int, askers: int, timeout_s: float, seed: int) -> None:
