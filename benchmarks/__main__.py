@@ -16,6 +16,7 @@ from benchmarks import (
     api_server,
     claims,
     estimates,
+    fleets,
     forks,
     gang_plans,
     growth,
@@ -318,6 +319,15 @@ def measure_policies(options: argparse.Namespace) -> None:
     _write(options, "policies", _rates(rates))
 
 
+def measure_fleets(options: argparse.Namespace) -> None:
+    """Many watched members: how long it takes to find those that take a whole workload, and their memory."""
+    nodes = (options.nodes or [fleets.NODE_COUNT])[0]
+    costs = fleets.measure(nodes=nodes, pods=options.pods or fleets.POD_COUNT)
+    _console.print(fleets.table(costs))
+    _show(fleets.checks(costs))
+    _write(options, "fleets", {"machine": machine.describe(), "costs": asdict(costs)})
+
+
 def measure_forks(options: argparse.Namespace) -> None:
     """Worlds: what a fork costs in time and memory, until it is written to and then, and a preemption's many."""
     costs, victims = forks.measure(), forks.measure_victims()
@@ -404,6 +414,7 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
     "growth": measure_growth,
     "claims": measure_claims,
     "policies": measure_policies,
+    "fleets": measure_fleets,
     "forks": measure_forks,
     "make-room": measure_make_room,
     "provisioning": measure_provisioning,

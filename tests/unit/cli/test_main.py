@@ -83,6 +83,7 @@ def _answering(command, name=""):
 def test_every_command_that_answers_has_the_same_formats_under_the_same_option():
     options = dict(_answering(main))
     assert {name for name, option in options.items() if option is None} == {
+        "clusters serve",
         "completion",
         "estimator serve",
         "provisioner run",
