@@ -115,12 +115,14 @@ bench-all: bench  ## That, the engine alone, its growth, forks, a fleet, start-u
 	@$(BIN)/python -m benchmarks in-process
 	@$(BIN)/python -m benchmarks growth
 	@$(BIN)/python -m benchmarks forks
+	@$(BIN)/python -m benchmarks make-room
 	@$(BIN)/python -m benchmarks fleets
 	@$(BIN)/python -m benchmarks start-up
 	@$(BIN)/python -m benchmarks storm
 	@$(BIN)/python -m benchmarks estimator
 	@$(BIN)/python -m benchmarks recording --repeat 5
 	@$(BIN)/python -m benchmarks provisioning
+	@$(BIN)/python -m benchmarks gang-plans
 
 bench-report: $(VENV)/.dev-stamp  ## docs/performance.md with its plots, from what was measured last
 	@$(BIN)/python -m benchmarks report

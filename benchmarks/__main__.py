@@ -18,10 +18,12 @@ from benchmarks import (
     estimates,
     fleets,
     forks,
+    gang_plans,
     growth,
     in_process,
     instructions,
     machine,
+    make_room,
     neighbours,
     policy_cost,
     profiles,
@@ -334,6 +336,14 @@ def measure_forks(options: argparse.Namespace) -> None:
     _write(options, "forks", {"machine": machine.describe(), "costs": asdict(costs), "victims": asdict(victims)})
 
 
+def measure_make_room(options: argparse.Namespace) -> None:
+    """Moves that make room in large clusters: time, memory, and whether they were proved to be the fewest."""
+    costs = make_room.measure()
+    _console.print(make_room.table(costs))
+    _show(make_room.checks(costs))
+    _write(options, "make-room", {"machine": machine.describe(), "costs": [asdict(cost) for cost in costs]})
+
+
 def measure_provisioning(options: argparse.Namespace) -> None:
     """Plans of nodes to buy, by podium and by Karpenter's own simulated scheduling in turn, and how podium's grow."""
     planner, where = karpenter.obtain(Progress()), machine.describe({"karpenter": karpenter.version()})
@@ -344,6 +354,14 @@ def measure_provisioning(options: argparse.Namespace) -> None:
     for note in provisioning.notes(plans):
         _console.print(f"! {note}")
     _show(list(provisioning.checks(figures)))
+
+
+def measure_gang_plans(options: argparse.Namespace) -> None:
+    """A plan of nodes to buy for many gangs, by podium's own rules."""
+    plan = gang_plans.measure()
+    _console.print(gang_plans.table(plan))
+    _show(list(gang_plans.checks(plan)))
+    _write(options, "gang-plans", {"machine": machine.describe(), "plan": asdict(plan)})
 
 
 def _rates(rates: list[in_process.Rate]) -> dict[str, Any]:
@@ -398,7 +416,9 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
     "policies": measure_policies,
     "fleets": measure_fleets,
     "forks": measure_forks,
+    "make-room": measure_make_room,
     "provisioning": measure_provisioning,
+    "gang-plans": measure_gang_plans,
     "profile": profile,
     "instructions": count_instructions,
     "report": write_page,

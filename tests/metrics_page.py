@@ -14,6 +14,7 @@ from podium.estimator.server.metrics import EstimatorMetrics
 from podium.fleets.server.metrics import FleetMetrics
 from podium.telemetry import Metrics
 from podium.telemetry.families import Family, ReadFamily
+from tests.page_command import run_as_command
 
 PAGE = Path(__file__).parents[1] / "docs" / "metrics.md"
 
@@ -54,4 +55,4 @@ def _table(families: Iterable[Family[Any] | ReadFamily]) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page())
+    run_as_command(lambda: PAGE.write_text(page()), __doc__)

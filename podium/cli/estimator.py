@@ -19,6 +19,7 @@ from podium.cli.options.configuration import estimator_rules, plugin_option
 from podium.cli.options.durations import duration
 from podium.cli.options.logs import logging_options
 from podium.cli.options.paths import FILE, FOLDER
+from podium.cli.options.releases import decide_as_option
 from podium.lib.log import get_logger
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ def command() -> None:
     help="A KubeSchedulerConfiguration, whose first profile decides in accurate mode.",
 )
 @plugin_option
+@decide_as_option("that of each member's API server, in accurate mode")
 @click.option("--report-status", is_flag=True, help="Write the members' summaries into Karmada's Cluster objects.")
 @click.option("--karmada-kubeconfig", type=FILE, help="The kubeconfig of Karmada's API server, for --report-status.")
 @click.option("--karmada-context", help="The context of that kubeconfig.")

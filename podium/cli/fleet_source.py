@@ -100,7 +100,7 @@ async def _list_all(kubeconfig: str | None, contexts: Sequence[str], objects: Me
     async def list_one(context: str) -> None:
         async with limiter:
             try:
-                objects[context] = await list_objects(kubeconfig, context)
+                objects[context], _ = await list_objects(kubeconfig, context)
             except (ClusterError, ConnectionConfigError) as error:
                 without[context] = str(error)
 

@@ -140,6 +140,21 @@ class ClusterObjects:
         self._state.is_shared = True
         return twin
 
+    def copy_whole(self) -> Self:
+        """Return a copy that can be changed independently, for thousands of attempts.
+
+        Pods of one template share answers in it, as in the running scheduler, which they do not in a fork.
+
+        Cost: as a fork whose nodes and pods change, and a step for each pod.
+        """
+        state = self._state
+        twin = object.__new__(type(self))
+        twin._origin = twin._forked = None
+        twin._state = ClusterState(state.config, state.classes, state.store.fork(), state.admission)
+        twin._state.fill(())
+        twin._state.engine.rotation.next_start = state.engine.rotation.next_start
+        return twin
+
     def commit(self) -> None:
         """Make the changes of this fork in the cluster that it was forked from.
 

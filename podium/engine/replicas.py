@@ -9,7 +9,7 @@ Cost: one pass over the nodes for copies that do not affect each other, otherwis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -19,11 +19,15 @@ import numpy as np
 from podium.cluster import IntArray, Snapshot
 from podium.engine.placing import Engine, PlacedPod
 from podium.framework.contract.status import Code, ScheduleError, Status
+from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.schedule import Failed, Suggested
 from podium.framework.cycle.search import Rotation, filter_all
 from podium.framework.profile.runtime import Framework
+from podium.objects.affinity import Affinity, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podium.objects.core import Pod, PodSpec, once_per_spec
+from podium.objects.meta import OwnerReference
 from podium.objects.requests import filter_requests
+from podium.objects.selectors import NODE_NAME_FIELD
 from podium.plugins import IN_TREE
 from podium.plugins.node_resources_fit import NodeResourcesFit
 from podium.plugins.pod_topology_spread.plugin import PodTopologySpread
@@ -63,6 +67,7 @@ class Replicas:
         self._framework = framework
         self._placed: list[PlacedPod] = []
         self._infeasible_keys: set[tuple[str, int, tuple[tuple[str, str], ...]]] = set()
+        self._daemon_nodes: dict[tuple[str, OwnerReference], Iterator[str]] = {}
 
     def has_no_nodes(self) -> bool:
         """Return whether the cluster has no nodes."""
@@ -79,10 +84,11 @@ class Replicas:
 
     def count(self, pod: Pod) -> Mapping[str, int] | None:
         """Return how many copies fit on each feasible node; None if they have to be placed one by one."""
-        if is_daemon(pod):
-            return self._one_per_node(pod)
-        if not (_competes_only_for_resources(pod.spec) and self._can_use_columns()):
+        is_alone = pod.spec.scheduling_group is None
+        if not (is_alone and _competes_only_for_resources(pod.spec) and self._can_use_columns()):
             return None
+        if is_daemon(pod):
+            return dict.fromkeys(self._nodes_without_daemon(self._engine.cycle(self._framework, pod)), 1)
         cycle = self._engine.cycle(self._framework, pod)
         snapshot, rows = cycle.snapshot, filter_all(cycle).rows
         # Each copy uses up only its own requests, so dividing the free capacity gives the count of placing one by one.
@@ -93,18 +99,17 @@ class Replicas:
             return None  # the filters passed this node although the columns have no room: only placing can tell
         return {snapshot.name(row): count for row, count in zip(rows.tolist(), counts.tolist(), strict=True)}
 
-    def _one_per_node(self, pod: Pod) -> Mapping[str, int]:
-        """Return 1 for each node that passes the filters and has no pod of the same DaemonSet."""
-        cycle = self._engine.cycle(self._framework, self._create_claims(pod))
-        owner, namespace = pod.metadata.controller, pod.metadata.namespace
-        return {
-            cycle.snapshot.name(row): 1
+    def _nodes_without_daemon(self, cycle: Cycle) -> list[str]:
+        """Return the nodes that pass the filters and have no pod of the same DaemonSet."""
+        owner, namespace = cycle.pod.metadata.controller, cycle.pod.metadata.namespace
+        return [
+            cycle.snapshot.name(row)
             for row in filter_all(cycle).rows.tolist()
             if not any(
                 existing.metadata.namespace == namespace and existing.metadata.controller == owner
                 for existing in cycle.snapshot.node(row).pods
             )
-        }
+        ]
 
     def _can_use_columns(self) -> bool:
         """Return whether the columns give the same verdicts as the profile.
@@ -144,6 +149,8 @@ class Replicas:
     def attempt(self, pod: Pod, framework: Framework | None = None) -> PlacedPod | str:
         """Attempt to place a pod; return the reason instead if it is gated or does not fit.
 
+        A DaemonSet's pod is placed on the next node that takes one, and each node is tried once.
+
         Args:
             framework: the pod's profile, if it differs from the one given to the constructor.
 
@@ -153,7 +160,23 @@ class Replicas:
         gate = self.gate_of(pod, framework)
         if gate is not None:
             return gate.message
-        cycle = self._engine.cycle(framework or self._framework, self._create_claims(pod))
+        pod, framework = self._create_claims(pod), framework or self._framework
+        owner = pod.metadata.controller
+        if owner is None or owner.kind != "DaemonSet":
+            return self._attempt(pod, framework)
+        key = pod.metadata.namespace, owner
+        if (nodes := self._daemon_nodes.get(key)) is None:
+            nodes = iter(self._nodes_without_daemon(self._engine.cycle(framework, pod)))
+            self._daemon_nodes[key] = nodes
+        outcome: PlacedPod | str = "each node has a pod of the DaemonSet, or takes none"
+        for node in nodes:
+            outcome = self._attempt(Pod(metadata=pod.metadata, spec=pinned_spec(pod.spec, node)), framework)
+            if isinstance(outcome, PlacedPod):
+                break
+        return outcome
+
+    def _attempt(self, pod: Pod, framework: Framework) -> PlacedPod | str:
+        cycle = self._engine.cycle(framework, pod)
         cycle.makes_room = self._makes_room
         decision = self._engine.decide(cycle)
         if isinstance(decision, Failed):
@@ -187,6 +210,15 @@ class Replicas:
 def is_daemon(pod: Pod) -> bool:
     """Return whether the pod belongs to a DaemonSet, which has one pod on each node."""
     return pod.metadata.controller is not None and pod.metadata.controller.kind == "DaemonSet"
+
+
+def pinned_spec(spec: PodSpec, node_name: str) -> PodSpec:
+    """Return the spec as the DaemonSet controller pins it to a node: by its required node affinity."""
+    field = NodeSelectorRequirement(key=NODE_NAME_FIELD, operator="In", values=(node_name,))
+    selector = NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(field,)),))
+    affinity = spec.affinity or Affinity()
+    node_affinity = msgspec.structs.replace(affinity.node_affinity or NodeAffinity(), required=selector)
+    return msgspec.structs.replace(spec, affinity=msgspec.structs.replace(affinity, node_affinity=node_affinity))
 
 
 def fits_by_resource(snapshot: Snapshot, spec: PodSpec) -> Mapping[str, IntArray]:
@@ -233,5 +265,4 @@ def _competes_only_for_resources(spec: PodSpec) -> bool:
         or any(port.host_port for container in containers for port in container.ports)
         or spec.volumes
         or spec.resource_claims
-        or spec.scheduling_group is not None
     )

@@ -21,12 +21,12 @@ from podium.engine.derivation.admission import Admission
 from podium.engine.derivation.claims import may_have_claims
 from podium.engine.errors import ClusterError
 from podium.engine.gang_story import coscheduling_in
+from podium.engine.gangs import domains_of, restrict
 from podium.engine.replicas import ClaimCreator, Replicas, no_claims
 from podium.fleets.admission import admitted_pods
 from podium.fleets.workload import Workload
 from podium.framework.contract.status import ScheduleError
 from podium.framework.profile.runtime import Framework
-from podium.insight.gangs import domains_of, restrict
 from podium.objects.core import Pod
 from podium.objects.coscheduling import gang_of
 from podium.objects.pod_groups import group_of

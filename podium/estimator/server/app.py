@@ -13,7 +13,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import anyio
+
+from podium.client.server_version import release_of
+from podium.client.session import ApiSession
 from podium.estimator.accurate import Rules
+from podium.estimator.errors import EstimateError
 from podium.estimator.member import Gates, MemberCluster
 from podium.estimator.server.folder import Folder
 from podium.estimator.server.grpc_server import serve_grpc
@@ -25,7 +30,8 @@ from podium.estimator.server.status_report import StatusReport
 from podium.estimator.server.tls import ReloadingCertificates, TlsFiles
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
-from podium.server.process import Parts, Process, connect
+from podium.objects.api_errors import ApiError
+from podium.server.process import Connection, Parts, Process, connect
 from podium.server.supervision import Tasks
 
 log = get_logger("estimator")
@@ -116,7 +122,7 @@ class EstimatorApp(Process):
         options = self._options
         self._prepare()
         credentials = ReloadingCertificates(options.tls).credentials() if options.tls is not None else None
-        live = [await self._live(source) for source in self._sources]
+        live = await self._live(*self._sources)
         members_by_name: dict[str, Served] = {name: StaticMember(cluster) for name, cluster in self._still.items()}
         members_by_name |= {member.cluster.name: member for member in live}
         members = Members(members_by_name, options.on_unsynced)
@@ -149,7 +155,8 @@ class EstimatorApp(Process):
         log.info("Stopped")
 
     async def _from_file(self, name: str, kubeconfig: Path) -> LiveMember:
-        return await self._live(Source(name, str(kubeconfig)))
+        (member,) = await self._live(Source(name, str(kubeconfig)))
+        return member
 
     async def _status_report(self, report: Report, members: Members) -> StatusReport:
         source = report.karmada
@@ -158,16 +165,38 @@ class EstimatorApp(Process):
             connection.session(), members.fresh, with_models=report.with_models, interval_s=report.interval_s
         )
 
-    async def _live(self, source: Source) -> LiveMember:
-        connection = await connect(self._clock, source.kubeconfig, context=source.context, master=source.master)
-        session = connection.session()
-        options = self._options
-        return LiveMember(
-            source.name,
-            session,
-            self._informer_set(session),
-            options.gates,
-            self._clock,
-            self._random,
-            rules=options.rules,
-        )
+    async def _live(self, *sources: Source) -> list[LiveMember]:
+        """Return the members that are watched. All are asked for their versions at once."""
+        connections = {
+            source.name: await connect(self._clock, source.kubeconfig, context=source.context, master=source.master)
+            for source in sources
+        }
+        rules: dict[str, Rules | None] = {}
+
+        async def ask(name: str) -> None:
+            rules[name] = await _rules_of(name, connections[name], self._options.rules)
+
+        async with anyio.create_task_group() as group:
+            for name in connections:
+                group.start_soon(ask, name)
+        return [self._member(name, connection.session(), rules[name]) for name, connection in connections.items()]
+
+    def _member(self, name: str, session: ApiSession, rules: Rules | None) -> LiveMember:
+        informers = self._informer_set(session)
+        return LiveMember(name, session, informers, self._options.gates, self._clock, self._random, rules=rules)
+
+
+async def _rules_of(name: str, connection: Connection, rules: Rules | None) -> Rules | None:
+    """Return the rules as the member's own release has them, or as they are if it cannot be asked."""
+    if rules is None or rules.as_of is None:
+        return rules
+    try:
+        async with connection.session() as session:
+            release, server = await release_of(session)
+        member_rules = rules.as_of(release)
+    except (ApiError, EstimateError) as error:
+        minor = rules.config.release.minor
+        log.warning("Not deciding as the member's own release", cluster=name, minor=minor, error=str(error))
+        return rules
+    log.info("Deciding as kube-scheduler does", cluster=name, minor=release.minor, server=server)
+    return member_rules

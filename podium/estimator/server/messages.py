@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from google.protobuf.message import DecodeError
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 from podium.estimator.requirements import (
+    MAX_INT32,
     AssumedWorkload,
     Component,
     ComponentReplicaRequirements,
@@ -98,6 +100,8 @@ _MESSAGES: Final[Messages] = {
         "unschedulableThreshold": (3, "int64"),
     },
     "UnschedulableReplicasResponse": {"unschedulableReplicas": (1, "int32")},
+    # Stands for any response: protobuf cuts off what is too large for the type of the field.
+    "WideResponse": {"count": (1, "int64")},
 }
 
 _WORKLOAD: Final = re.compile(r"kind=([^,]+), name=([^/]*)/(.+)")
@@ -299,6 +303,25 @@ def replicas_response(count: int) -> bytes:
 def sets_response(count: int) -> bytes:
     """Encode the response of MaxAvailableComponentSets."""
     return _bytes("MaxAvailableComponentSetsResponse", maxSets=count)
+
+
+def read_count(content: bytes) -> int:
+    """Decode the number in the response to any question. A response without one says 0.
+
+    Raises:
+        MessageError: it is no such response, or the number has more than 32 bits.
+    """
+    try:
+        response = CLASSES["WideResponse"].FromString(content)
+    except DecodeError as error:
+        raise MessageError(str(error)) from error
+    unknown_fields = UnknownFieldSet(response)
+    if any(unknown_fields[index].field_number == 1 for index in range(len(unknown_fields))):
+        raise MessageError("its number has another type")
+    count = int(response.count)
+    if not ~MAX_INT32 <= count <= MAX_INT32:
+        raise MessageError(f"{count} has more than 32 bits")
+    return count
 
 
 def unschedulable_response(count: int) -> bytes:
