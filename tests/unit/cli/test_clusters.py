@@ -109,3 +109,22 @@ def test_an_empty_directory_is_refused(job, tmp_path):
     (tmp_path / "none").mkdir()
     result = _run("-f", job, "--clusters", tmp_path / "none")
     assert "it holds neither directories nor files of objects" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "give the members in one way: --kubeconfig with --context, or --kubeconfig-dir"),
+        (["--kubeconfig", "a", "--kubeconfig-dir", "b"], "give the members in one way"),
+        (["--kubeconfig", "no-such-file"], "kubeconfig no-such-file: "),
+        (["--kubeconfig-dir", "no-such-directory"], "no-such-directory: "),
+        (["--context", "a", "--tls-cert-file", "c"], "--tls-cert-file and --tls-private-key-file go together"),
+        (["--context", "a", "--grpc-client-ca-file", "c"], "--grpc-client-ca-file goes with --tls-cert-file"),
+        (["--context", "a", "--http-bind-address", ""], "--http-bind-address: expected an address"),
+        (["--context", "a", "--prices", "no-such-file"], "no-such-file: "),
+    ],
+)
+def test_a_server_that_is_not_understood_is_not_started(options, message):
+    result = run("clusters", "serve", *options)
+    assert result.exit_code in (1, 2)
+    assert message in result.stderr
