@@ -117,6 +117,7 @@ def _warn(fleet: LoadedFleet, answer: FleetFit) -> None:
 
     for name, reason in answer.without.items():
         say(f"warning: the answer is without {name}: {reason}", err=True)
+    # The dumps of a fleet may hold thousands of such objects.
     for text in fleet.read_errors[:_BROKEN_SHOWN_MAX]:
         say(f"warning: {text}", err=True)
     if (more_count := len(fleet.read_errors) - _BROKEN_SHOWN_MAX) > 0:

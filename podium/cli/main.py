@@ -57,6 +57,7 @@ class _Commands(CommandGroup):
         """Write what each command does, in a sentence, below the heading of its section."""
         for title, names in _SECTIONS.items():
             commands = {name: self.get_command(ctx, name) for name in names}
+            # click's own list cuts sentences off after 45 characters.
             with formatter.section(title):
                 formatter.write_dl(
                     [(name, command.get_short_help_str(_SENTENCE_MAX)) for name, command in commands.items() if command]

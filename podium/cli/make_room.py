@@ -74,6 +74,7 @@ def command(
         raise click.UsageError("--carry-out moves pods of a running cluster: give --kubeconfig instead of files")
     if is_dry_run and not carries_out:
         raise click.UsageError("--dry-run goes with --carry-out; without both nothing is changed")
+    # Ctrl-C may end a question at once; after moves the nodes that were cordoned are uncordoned first.
     if not carries_out:
         click.get_current_context().with_resource(exit_130_at_once())
     files.demand_one_stdin((*clusters, config))
