@@ -85,9 +85,10 @@ def serve(
         raise click.UsageError("--grpc-client-ca-file goes with --tls-cert-file")
     from podium.estimator.server.tls13 import keep_quiet, refuse_tls12
 
-    # gRPC's C core reads its settings from the environment when it is imported.
+    # Before anything imports gRPC: its C core reads its settings from the environment then.
     keep_quiet()
     refuse_tls12()
+    # The extra is optional, and the other commands of the group do without it.
     try:
         from podium.fleets.server.app import FleetApp, FleetOptions
     except ImportError as error:

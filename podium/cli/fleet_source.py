@@ -95,6 +95,7 @@ def objects_of_members(
 
 async def _list_all(kubeconfig: str | None, contexts: Sequence[str], objects: Members, without: dict[str, str]) -> None:
     """List the objects of these contexts, a few at once: a member that is slow must not keep the others waiting."""
+    # Lists of thousands of clusters at once would need as many connections and all of their objects in memory.
     limiter = anyio.CapacityLimiter(_LISTS_AT_ONCE_MAX)
 
     async def list_one(context: str) -> None:

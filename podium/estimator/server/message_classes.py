@@ -41,6 +41,7 @@ def _add_field(message: Message, package: str, owner: str, field: str, number: i
     message_field = message.field.add(name=field, number=number)
     message_field.label = message_field.LABEL_REPEATED if repeated else message_field.LABEL_OPTIONAL
     plain = kind.lstrip("*")
+    # A name without a leading dot would be looked for in each enclosing scope.
     if plain in _SCALARS:
         message_field.type = getattr(message_field, f"TYPE_{plain.upper()}")
     else:
