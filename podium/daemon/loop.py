@@ -129,6 +129,8 @@ class SchedulingLoop:
     async def run(self) -> None:
         """Schedule until `stop`."""
         self._ended = anyio.Event()
+        # The caches are synced only now, and kinds are listed in any order.
+        self._queue.reorder()
         # Through anyio, a task would cost 20 us more, and yielding to other tasks several us.
         async with asyncio.TaskGroup() as tasks:
             while not self._is_stopping:

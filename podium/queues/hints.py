@@ -269,6 +269,7 @@ def _unlike_members(entry: QueuedPodGroupInfo, interest: Interest, old: Any, new
     is_particular = False
     for member in entry.members:
         pod = member.pod
+        # What a hint may read of a pod; the changed pod itself is told apart by its uid.
         if (
             first is None
             or is_particular
