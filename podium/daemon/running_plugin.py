@@ -101,6 +101,8 @@ def _indirect_plugin_call(frame: FrameType) -> tuple[str, str, str] | None:
         return str(variables.get("plugin")), "QueueingHint", _pod_key_in(variables)
     if qualified_name == ("podium.framework.profile.runtime", "construct"):
         return variables["plugin"].name, "Constructor", ""
+    if qualified_name == ("podium.framework.profile.runtime", "run_reserve") and "plugin" in variables:
+        return variables["plugin"].name, "Reserve", _pod_key_in(variables)
     if qualified_name == ("podium.framework.profile.runtime", "_answer"):
         return str(variables.get("plugin")), str(variables.get("point")), _pod_key_in(variables)
     return None

@@ -143,7 +143,9 @@ class GangChecker:
         waiting = {
             waiting_pod.pod.uid: waiting_pod.pod
             for waiting_pod in plugin.handle.waiting_pods
-            if Coscheduling.name in waiting_pod.pending_plugins and waiting_pod._decided.statistics().tasks_waiting
+            if Coscheduling.name in waiting_pod.pending_plugins
+            and waiting_pod._wake is not None
+            and waiting_pod._wake.statistics().tasks_waiting
         }
         self._since_s = {uid: self._since_s.get(uid, now_s) for uid in waiting}
         for uid, since_s in self._since_s.items():

@@ -70,7 +70,7 @@ def test_with_gangs_a_seed_is_clean() -> None:
     assert sum("gang-" in line and " is bound" in line for line in history.lines) > 5
 
 
-@pytest.mark.parametrize("seed", [12, 5010])
+@pytest.mark.parametrize("seed", [14, 5010])
 def test_with_devices_and_gangs_a_seed_is_clean(seed: int) -> None:
     """Members of gangs have claims: devices are in flight for as long as a gang comes together, and all given back."""
     history = simulate(seed, CALM_EVERY, devices=True, gangs=True)
