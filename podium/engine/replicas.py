@@ -46,10 +46,22 @@ def no_claims(pod: Pod) -> Pod:
 
 
 class Replicas:
-    """The pods placed during one dry run. `undo` removes them from the cluster, but not the claims created for them."""
+    """The pods placed during one dry run. `undo` removes them from the cluster, but not the claims created for them.
 
-    def __init__(self, engine: Engine, framework: Framework, create_claims: ClaimCreator = no_claims) -> None:
+    Args:
+        makes_room: whether PostFilter plugins say how to make room for a pod that does not fit.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        framework: Framework,
+        create_claims: ClaimCreator = no_claims,
+        *,
+        makes_room: bool = True,
+    ) -> None:
         self._create_claims = create_claims
+        self._makes_room = makes_room
         # Each run starts its node searches at the first node, so that equal runs give equal results.
         self._engine = replace(engine, rotation=Rotation())
         self._framework = framework
@@ -72,7 +84,8 @@ class Replicas:
 
     def count(self, pod: Pod) -> Mapping[str, int] | None:
         """Return how many copies fit on each feasible node; None if they have to be placed one by one."""
-        if not (_competes_only_for_resources(pod.spec) and self._can_use_columns()):
+        is_alone = pod.spec.scheduling_group is None
+        if not (is_alone and _competes_only_for_resources(pod.spec) and self._can_use_columns()):
             return None
         if is_daemon(pod):
             return dict.fromkeys(self._nodes_without_daemon(self._engine.cycle(self._framework, pod)), 1)
@@ -116,15 +129,25 @@ class Replicas:
             and not (isinstance(spread, PodTopologySpread) and spread.may_reject_by_default)
         )
 
-    def place_if_feasible(self, pod: Pod) -> None:
+    def place_if_feasible(self, pod: Pod, framework: Framework | None = None) -> None:
         """Attempt to place a pod, unless an identical pod did not fit and nothing has been placed since."""
         # Copies share one spec object, so its id stands for the spec in the key.
         copy_key = (pod.metadata.namespace, id(pod.spec), tuple(sorted(pod.metadata.labels.items())))
-        if copy_key not in self._infeasible_keys and self.place(pod) is None and not pod.status.nominated_node_name:
+        if copy_key in self._infeasible_keys:
+            return
+        if self.place(pod, framework) is None and not pod.status.nominated_node_name:
             self._infeasible_keys.add(copy_key)
 
     def place(self, pod: Pod, framework: Framework | None = None) -> str | None:
         """Attempt to place a pod, and return its node; None if the pod is gated or does not fit.
+
+        Args and Raises: as `attempt`.
+        """
+        outcome = self.attempt(pod, framework)
+        return outcome.node_name if isinstance(outcome, PlacedPod) else None
+
+    def attempt(self, pod: Pod, framework: Framework | None = None) -> PlacedPod | str:
+        """Attempt to place a pod; return the reason instead if it is gated or does not fit.
 
         A DaemonSet's pod is placed on the next node that takes one, and each node is tried once.
 
@@ -134,34 +157,40 @@ class Replicas:
         Raises:
             ScheduleError: the attempt failed with an error, not because the pod does not fit.
         """
-        if self.gate_of(pod, framework) is not None:
-            return None
+        gate = self.gate_of(pod, framework)
+        if gate is not None:
+            return gate.message
         pod, framework = self._create_claims(pod), framework or self._framework
         owner = pod.metadata.controller
         if owner is None or owner.kind != "DaemonSet":
-            return self._place(pod, framework)
+            return self._attempt(pod, framework)
         key = pod.metadata.namespace, owner
         if (nodes := self._daemon_nodes.get(key)) is None:
             nodes = iter(self._nodes_without_daemon(self._engine.cycle(framework, pod)))
             self._daemon_nodes[key] = nodes
-        daemons = (Pod(metadata=pod.metadata, spec=pinned_spec(pod.spec, node)) for node in nodes)
-        return next((node for daemon in daemons if (node := self._place(daemon, framework)) is not None), None)
+        outcome: PlacedPod | str = "each node has a pod of the DaemonSet, or takes none"
+        for node in nodes:
+            outcome = self._attempt(Pod(metadata=pod.metadata, spec=pinned_spec(pod.spec, node)), framework)
+            if isinstance(outcome, PlacedPod):
+                break
+        return outcome
 
-    def _place(self, pod: Pod, framework: Framework) -> str | None:
+    def _attempt(self, pod: Pod, framework: Framework) -> PlacedPod | str:
         cycle = self._engine.cycle(framework, pod)
+        cycle.makes_room = self._makes_room
         decision = self._engine.decide(cycle)
         if isinstance(decision, Failed):
             raise ScheduleError(decision.status.message)
         if not isinstance(decision, Suggested):
-            return None
+            return decision.error.message
         placed_pod = self._engine.place(cycle, decision.node_name)
         if placed_pod.status is not None:
             self._engine.take_back(placed_pod)
-            return None
+            return placed_pod.status.message
         self._placed.append(placed_pod)
         # The placed pod may satisfy the affinity of a pod that did not fit before.
         self._infeasible_keys.clear()
-        return placed_pod.node_name
+        return placed_pod
 
     def take_back_last(self) -> bool:
         """Remove the pod that was placed last, and return whether there was one."""
@@ -173,8 +202,9 @@ class Replicas:
 
     def undo(self) -> None:
         """Remove all placed pods from the cluster."""
-        while self.take_back_last():
-            pass
+        while self._placed:
+            self._engine.take_back(self._placed.pop())
+        self._engine.cache.snapshot()
 
 
 def is_daemon(pod: Pod) -> bool:
@@ -235,5 +265,4 @@ def _competes_only_for_resources(spec: PodSpec) -> bool:
         or any(port.host_port for container in containers for port in container.ports)
         or spec.volumes
         or spec.resource_claims
-        or spec.scheduling_group is not None
     )

@@ -121,6 +121,7 @@ class QueuedPods:
 
         Cost: one sort key for each pod.
         """
+        # Pods that wait for events have no order.
         self.active.reorder()
         self.backing_off.reorder()
 

@@ -280,7 +280,7 @@ class SchedulingQueue:
         new_members = [member for member in members if member.pod.uid not in self._in_flight]
         for member in members:
             self._count_rejectors(member, -1)
-            if member not in new_members:
+            if member.pod.uid in self._in_flight:
                 self._observer.unexpected_state(member, "the same pod is tracked in multiple places in the scheduler")
         if not new_members:
             self._queued.move(info, QueueEvent.DELETE, event, now_s=now_s)

@@ -87,6 +87,7 @@ async def look_up_servers(karmada: KarmadaApi, clusters: Iterable[str], names: S
     """
     targets: dict[str, Sequence[str]] = {}
     errors: dict[str, str] = {}
+    # A fleet of thousands must not open as many connections at once.
     limit = anyio.CapacityLimiter(_REQUESTS_MAX)
 
     async def look_up(session: ApiSession, cluster: str) -> None:
@@ -108,6 +109,7 @@ async def _service(session: ApiSession, cluster: str, names: ServiceNames) -> Es
     try:
         return msgspec.json.decode(await session.request("GET", path, deadline_s=_DEADLINE_S), type=EstimatorService)
     except NotFound:
+        # Karmada goes by the name that the Service would have, which may belong to another cluster's DNS.
         return None
     except msgspec.MsgspecError as error:
         raise EstimateError(f"{path}: {error}") from error

@@ -9,15 +9,11 @@ Source: karmada cmd/scheduler-estimator/app, v1.18.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 import anyio
-import grpc
-import grpc.aio
 
 from podium.client.server_version import release_of
 from podium.client.session import ApiSession
@@ -25,6 +21,7 @@ from podium.estimator.accurate import Rules
 from podium.estimator.errors import EstimateError
 from podium.estimator.member import Gates, MemberCluster
 from podium.estimator.server.folder import Folder
+from podium.estimator.server.grpc_server import serve_grpc
 from podium.estimator.server.live import LiveMember
 from podium.estimator.server.members import Members, OnUnsynced, Served, StaticMember
 from podium.estimator.server.metrics import EstimatorMetrics
@@ -32,17 +29,12 @@ from podium.estimator.server.service import EstimatorService
 from podium.estimator.server.status_report import StatusReport
 from podium.estimator.server.tls import ReloadingCertificates, TlsFiles
 from podium.lib.clock import Clock
-from podium.lib.descriptors import inbound_connections_max
-from podium.lib.error_text import error_text
 from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError
 from podium.server.process import Connection, Parts, Process, connect
-from podium.server.serving import ServingError
 from podium.server.supervision import Tasks
 
 log = get_logger("estimator")
-
-_STOP_S_MAX: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +128,7 @@ class EstimatorApp(Process):
         members = Members(members_by_name, options.on_unsynced)
         follows = {f"member {member.cluster.name}": member.run for member in live}
         if self._folder is not None:
-            folder = Folder(self._folder, members, self._from_file, options.look_s)
+            folder: Folder[LiveMember] = Folder(self._folder, members, self._from_file, options.look_s)
             # Looked at once before serving, so that the first requests find the members.
             await folder.look()
             follows["directory of kubeconfigs"] = folder.run
@@ -149,7 +141,7 @@ class EstimatorApp(Process):
             return f"not listed yet: {missing}" if missing else None
 
         async with (
-            _grpc_server(service, options.address, credentials) as port,
+            serve_grpc(service.handler(), options.address, credentials) as port,
             self._serving(options.health_address, options.metrics_address, not_listed),
         ):
 
@@ -208,37 +200,3 @@ async def _rules_of(name: str, connection: Connection, rules: Rules | None) -> R
         return rules
     log.info("Deciding as kube-scheduler does", cluster=name, minor=release.minor, server=server)
     return member_rules
-
-
-def _grpc_options() -> list[tuple[str, int]]:
-    """Return limits for connections, since any client may open them. Connections beyond a limit are closed at once."""
-    return [
-        # Two servers on one port would share its connections, and each would know half of the members.
-        ("grpc.so_reuseport", 0),
-        ("grpc.max_allowed_incoming_connections", inbound_connections_max()),
-        ("grpc.server_handshake_timeout_ms", 10_000),
-        ("grpc.max_connection_idle_ms", 300_000),
-    ]
-
-
-@asynccontextmanager
-async def _grpc_server(
-    service: EstimatorService, address: str, credentials: grpc.ServerCredentials | None
-) -> AsyncIterator[int]:
-    """Run the gRPC server; yields the port that it listens on."""
-    server = grpc.aio.server(options=_grpc_options())
-    server.add_generic_rpc_handlers((service.handler(),))
-    try:
-        if credentials is None:
-            port = server.add_insecure_port(address)
-        else:
-            port = server.add_secure_port(address, credentials)
-    except RuntimeError as error:
-        raise ServingError(f"cannot listen on {address}: {error_text(error)}") from error
-    await server.start()
-    try:
-        yield port
-    finally:
-        # Shielded: cancellation must not leave open calls without an answer.
-        with anyio.move_on_after(_STOP_S_MAX + 1.0, shield=True):
-            await server.stop(_STOP_S_MAX)
