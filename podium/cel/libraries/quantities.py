@@ -75,7 +75,7 @@ def _sum(lhs: Quantity, rhs: Quantity) -> Quantity:
 def _difference(lhs: Quantity, rhs: Quantity) -> Quantity:
     minuend, subtrahend = lhs.amount, rhs.amount
     is_smallest = subtrahend.unscaled == INT_MIN and not subtrahend.wide
-    # Upstream negates an int64, so the negative of the smallest int64 is that number itself; with big decimals it is not.
+    # Upstream negates an int64, so the negative of the smallest int64 is that number itself; not so with big decimals.
     if is_smallest and _adds_int64(minuend, subtrahend):
         return Quantity(minuend + subtrahend, is_sum=True)
     negative = type(subtrahend)(-subtrahend.unscaled, subtrahend.exponent, subtrahend.wide or is_smallest)
@@ -86,7 +86,7 @@ def _adds_int64(lhs: Number, rhs: Number) -> bool:
     """Return whether upstream adds the two as int64, `rhs` being the smallest of them."""
     if lhs.wide or not lhs.unscaled or lhs.exponent < rhs.exponent:
         return not (lhs.wide or lhs.unscaled)
-    return 0 <= lhs.unscaled * 10 ** (lhs.exponent - rhs.exponent) <= INT_MAX
+    return 0 <= lhs.unscaled * int(10 ** (lhs.exponent - rhs.exponent)) <= INT_MAX
 
 
 def _from_int(number: int, sample: Quantity) -> Quantity:
