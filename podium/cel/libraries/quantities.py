@@ -12,7 +12,7 @@ from typing import ClassVar, Protocol, Self, TypeAlias
 from podium.cel.errors import EvaluationError
 from podium.cel.functions import Overload, per_size
 from podium.cel.types import QUANTITY, Type
-from podium.cel.values import INT_MIN, Opaque
+from podium.cel.values import INT_MAX, INT_MIN, Opaque
 
 
 class Number(Protocol):
@@ -73,11 +73,20 @@ def _sum(lhs: Quantity, rhs: Quantity) -> Quantity:
 
 
 def _difference(lhs: Quantity, rhs: Quantity) -> Quantity:
-    amount = rhs.amount
-    # Upstream negates an int64, so the negative of the smallest int64 is that number itself.
-    negated = amount.unscaled if amount.unscaled == INT_MIN and not amount.wide else -amount.unscaled
-    negative = type(amount)(negated, amount.exponent, amount.wide)
-    return Quantity(lhs.amount + negative, is_sum=True)
+    minuend, subtrahend = lhs.amount, rhs.amount
+    is_smallest = subtrahend.unscaled == INT_MIN and not subtrahend.wide
+    # Upstream negates an int64, so the negative of the smallest int64 is that number itself; not so with big decimals.
+    if is_smallest and _adds_int64(minuend, subtrahend):
+        return Quantity(minuend + subtrahend, is_sum=True)
+    negative = type(subtrahend)(-subtrahend.unscaled, subtrahend.exponent, subtrahend.wide or is_smallest)
+    return Quantity(minuend + negative, is_sum=True)
+
+
+def _adds_int64(lhs: Number, rhs: Number) -> bool:
+    """Return whether upstream adds the two as int64, `rhs` being the smallest of them."""
+    if lhs.wide or not lhs.unscaled or lhs.exponent < rhs.exponent:
+        return not (lhs.wide or lhs.unscaled)
+    return 0 <= lhs.unscaled * int(10 ** (lhs.exponent - rhs.exponent)) <= INT_MAX
 
 
 def _from_int(number: int, sample: Quantity) -> Quantity:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import socket
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from anyio.from_thread import start_blocking_portal
 from click.testing import Result
 from structlog.testing import capture_logs
 
-from podium.config import configz, load
+from podium.config import RELEASES, configz, default_gates, load
 from podium.sandbox import Sandbox
 from podium.server.serving.server import Pages
 from tests.integration.cli.served import TOKEN, podium_with
@@ -48,9 +49,13 @@ class Cluster:
     kubeconfig: Path
     forwarded_to: int = 0
     shows_configuration: bool = True
+    decides_as: str = "1.37"
 
     def configz(self) -> Mapping[str, Any]:
-        return configz(load(SPREADING, "config").config) if self.shows_configuration else {}
+        if not self.shows_configuration:
+            return {}
+        gates = default_gates(RELEASES[self.decides_as])
+        return {**configz(load(SPREADING, "config", gates=gates).config), "decidesAs": self.decides_as}
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         if not request.path.endswith("/pods/podium-0/portforward"):
@@ -124,7 +129,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def lines(result: Result) -> list[str]:
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert (result.exit_code, re.sub("deciding as kube-scheduler 1.37: .*\n", "", result.stderr)) == (0, "")
     return [" ".join(line.split()) for line in result.stdout.splitlines()]
 
 
@@ -151,6 +156,16 @@ def test_the_leader_is_asked_without_any_flag_and_the_nodes_are_judged_by_its_co
     assert (answer["running"]["asked"], answer["running"]["attempts"][0]["name"]) == ("kube-system/podium-0", "big")
     assert answer["scheduler"]["own"]
     assert cluster.why("shop/big", "--exit-code").exit_code == 3
+
+
+@pytest.mark.parametrize(("flags", "minor"), [((), "1.36"), (("--decide-as", "1.37"), "1.37")])
+def test_the_minor_of_the_leader_decides_unless_another_one_is_named(
+    cluster: Cluster, flags: tuple[str, ...], minor: str
+) -> None:
+    cluster.decides_as = "1.36"
+    result = cluster.why("shop/big", "--fix", "-o", "json", *flags)
+    assert json.loads(result.stdout)["decidesAs"] == minor
+    assert result.stderr == f"deciding as kube-scheduler {minor}: the running podium does\n" * (not flags)
 
 
 def test_a_leader_that_does_not_show_its_configuration_answers_alone(cluster: Cluster) -> None:

@@ -29,6 +29,13 @@ from tests.unit.cel.devices import holds
         'quantity("40G").asApproximateFloat() > 10.5',
         'quantity("100m").asApproximateFloat() == 0.1',
         'quantity("1.5").asApproximateFloat() == 1.5',
+        # The smallest int64 is its own negative, where upstream subtracts int64s; with big decimals it is not.
+        'quantity("0").sub(-9223372036854775808).isLessThan(quantity("0"))',
+        'quantity("1").sub(-9223372036854775808).isLessThan(quantity("0"))',
+        'quantity("1k").sub(-9223372036854775808).isLessThan(quantity("0"))',
+        'quantity("9223372036854775807").sub(-9223372036854775808).isGreaterThan(quantity("1Gi"))',
+        'quantity("-1").sub(-9223372036854775808).isGreaterThan(quantity("1Gi"))',
+        'quantity("0.5").sub(-9223372036854775808).isGreaterThan(quantity("1Gi"))',
     ],
 )
 def test_quantities_are_numbers(expression):
