@@ -32,7 +32,10 @@ def _errors_escaped() -> Iterator[None]:
 
 _SECTIONS: Final[Mapping[str, Sequence[str]]] = {
     "Run": ("run", "shadow", "record", "provisioner", "estimator"),
-    "Ask": ("why", "evaluate", "what-if", "capacity", "plan", "consolidate", "estimate", "divide"),
+    "Ask": (
+        *("why", "evaluate", "what-if", "capacity", "make-room", "plan", "consolidate"),
+        *("estimate", "divide", "clusters"),
+    ),
     "Study": ("replay", "diff", "sweep"),
     "Check": ("config", "doctor", "version"),
     "Try": ("demo", "sandbox", "completion"),

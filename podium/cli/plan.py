@@ -105,7 +105,7 @@ def command(
             objects = question.objects()
             basis = _basis(question, objects)
             plan = (
-                _plan_by_podium(basis, objects, config, plugins, search)
+                _plan_by_podium(basis, question, objects, config, plugins, search)
                 if is_podium
                 else _plan_by_karpenter(basis, objects, one_pass=one_pass)
             )
@@ -149,6 +149,7 @@ def _plan_by_karpenter(basis: PlanBasis, objects: list[LocatedManifest], *, one_
 
 def _plan_by_podium(
     basis: PlanBasis,
+    question: Question,
     objects: list[LocatedManifest],
     config: Path | None,
     plugins: tuple[str, ...],
@@ -158,7 +159,7 @@ def _plan_by_podium(
     from podium.provisioner.planners.placed_plans import plan_with_podium
     from podium.provisioner.reports.plan import PlanReport
 
-    cluster = scheduled_cluster(objects, config, plugins)
+    cluster = scheduled_cluster(question, objects, config, plugins)
     limit = current_time_limit()
     plan = plan_with_podium(basis, cluster, SystemClock().now(), limit, search)
     return PlanReport(basis, plan, limit.is_noticed)

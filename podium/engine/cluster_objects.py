@@ -113,6 +113,20 @@ class ClusterObjects:
 
     # ------------------------------------------------------------ forks and changes
 
+    @classmethod
+    def of_state(cls, state: ClusterState) -> Self:
+        """Return a cluster of this state, which its caller may keep changing. Such a cluster is no fork."""
+        cluster = object.__new__(cls)
+        cluster._state, cluster._origin, cluster._forked = state, None, None
+        return cluster
+
+    def copy(self) -> Self:
+        """Return a copy that can be changed independently, made at once. This cluster shares nothing with it but nodes.
+
+        Its nodes must not change while the copy is read.
+        """
+        return self.of_state(self._state.fork())
+
     def fork(self) -> Self:
         """Return a copy of this cluster that can be changed independently.
 

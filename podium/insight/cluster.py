@@ -61,7 +61,8 @@ class Cluster(EngineCluster):
             config: kube-scheduler's defaults unless given.
             plugins: your own plugins; without `config` they run in addition to the default plugins, with weight 1.
             context: of the kubeconfig; its current one unless given.
-            decide_as: the minor of Kubernetes whose rules decide, as major.minor; by default the newest.
+            decide_as: the minor of Kubernetes whose rules decide, as major.minor; by default that of the running
+                cluster, or the newest.
 
         Raises:
             ManifestError: an object cannot be read. The message names the object and the field.
@@ -76,8 +77,8 @@ class Cluster(EngineCluster):
                 raise
         from podium.insight.running_cluster import list_objects_blocking
 
-        manifests = list_objects_blocking(str(Path(objects).expanduser()), context, cls._kinds_beside())
-        return super().load(manifests, config, plugins, decide_as=decide_as)
+        manifests, release = list_objects_blocking(str(Path(objects).expanduser()), context, cls._kinds_beside())
+        return super().load(manifests, config, plugins, decide_as=decide_as or release.minor)
 
     @classmethod
     def _kinds_beside(cls) -> Sequence[ResourceType[Any]]:

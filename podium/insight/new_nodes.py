@@ -6,7 +6,6 @@ import dataclasses
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-import msgspec
 from msgspec.structs import replace
 
 from podium.engine.cluster import Cluster
@@ -14,15 +13,14 @@ from podium.engine.derivation.control_objects import ControlObjects
 from podium.engine.derivation.daemon_nodes import DaemonNodes
 from podium.engine.derivation.pods import daemon_set_pod
 from podium.engine.manifests import Manifest, as_manifest
+from podium.engine.replicas import pinned_spec
 from podium.insight.edits import Edit, node_manifest
 from podium.insight.node_edits import HOSTNAME, NOTHING, added_node
-from podium.objects.affinity import Affinity, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podium.objects.core import Node, Pod
 from podium.objects.meta import ObjectMeta
 from podium.objects.requests import node_allocatable, pod_requests
 from podium.objects.resource_names import CPU
 from podium.objects.resource_types import RESOURCE_SLICES
-from podium.objects.selectors import NODE_NAME_FIELD
 
 
 def without_daemons(cluster: Cluster, node: Node, like: Node) -> Node:
@@ -93,12 +91,7 @@ def _for_node(pod: Pod, node_name: str) -> Pod:
     """Return a copy of the pod with affinity to another node."""
     name = f"{pod.metadata.name}-{node_name}"
     metadata = replace(pod.metadata, name=name, uid=f"Pod/{pod.metadata.namespace}/{name}")
-    field = NodeSelectorRequirement(key=NODE_NAME_FIELD, operator="In", values=(node_name,))
-    selector = NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(field,)),))
-    affinity = pod.spec.affinity or Affinity()
-    node_affinity = replace(affinity.node_affinity or NodeAffinity(), required=selector)
-    spec = msgspec.structs.replace(pod.spec, affinity=replace(affinity, node_affinity=node_affinity))
-    return Pod(metadata=metadata, spec=spec)
+    return Pod(metadata=metadata, spec=pinned_spec(pod.spec, node_name))
 
 
 def one_of_each_shape(nodes: Sequence[Node], pod: Pod) -> list[Node]:
