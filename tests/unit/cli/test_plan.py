@@ -681,3 +681,32 @@ def test_what_karpenter_does_not_count_yet_is_named(tmp_path):
     bare_nodes = [managed_node(f"n{index}", machine="") for index in range(2, 7)]
     result = _run("-f", _cluster(tmp_path / "d.yaml", node_pool(), *bare_nodes))
     assert result.stderr.startswith("warning: Node n2, n3, n4 and 2 more of a NodePool without a providerID")
+
+
+def _gang(count, **spec):
+    group = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": {"name": "train"}}
+    members = [pod(f"train-{index}", cpu="3", schedulingGroup={"podGroupName": "train"}) for index in range(count)]
+    return [{**group, "spec": {"schedulingPolicy": {"gang": {"minCount": count}}, **spec}}, *members]
+
+
+def test_a_gang_that_does_not_start_is_named_with_what_it_lacks(tmp_path, types):
+    cluster = _cluster(tmp_path / "c", node_pool(limits={"cpu": "8"}), *_gang(3))
+    lines = _lines(_run("-f", cluster, "--catalogue", types, "--rules", "podium"))
+    text = "2 of 3 members fit; 1 more default, over the limit of 8 cpu of NodePool pool"
+    assert f"default/train 3 of 3 {text}" in lines
+    assert lines[-1] == "No node to buy; 3 pods unplaced"
+
+
+def test_by_karpenters_rules_a_warning_names_the_gang(tmp_path, types):
+    cluster = _cluster(tmp_path / "c", node_pool(limits={"cpu": "8"}), *_gang(3))
+    result = _run("-f", cluster, "--catalogue", types)
+    assert "warning: the gang default/train (scheduling.k8s.io) does not start" in result.stderr
+    assert "these new nodes will be idle: 2 default of NodePool pool" in result.stderr
+
+
+def test_an_exhaustive_search_says_what_it_has_proven(tmp_path, types):
+    cluster = _cluster(tmp_path / "c", node_pool(), *_gang(2))
+    arguments = ("-f", cluster, "--catalogue", types, "--rules", "podium", "--search", "exhaustive", "--time", "30s")
+    assert _lines(_run(*arguments))[-1].startswith("Proven: no purchase")
+    assert _json(*arguments)["proof"]["proven"] is True
+    assert "--search exhaustive is for --rules podium" in _run("-f", cluster, "--search", "exhaustive").stderr
