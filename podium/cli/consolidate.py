@@ -63,7 +63,7 @@ def command(
     output: str,
     **options: Any,
 ) -> None:
-    """Plan which nodes can go, one command after the other, as Karpenter would. Changes nothing in any cluster.
+    """Plan which nodes to remove, one command after the other, as Karpenter would. Changes nothing in any cluster.
 
     \b
     podium consolidate --kubeconfig FILE --catalogue instance-types.json
