@@ -48,11 +48,16 @@ def load_cluster(
     """
     from podium.cli.cluster_source import objects_in, objects_of_cluster
     from podium.cli.options.configuration import usable
+    from podium.cli.options.releases import take_release_of
     from podium.insight.loading import Loader
     from podium.lib.system_clock import SystemClock
     from podium.objects import resource_types
 
     demand_one_cluster(clusters, *live)
+    if running is None:
+        take_release_of(clusters, *live)
+    else:
+        say(f"deciding as kube-scheduler {running.release.minor}: the running podium does", err=True)
     good = usable(config, plugins, to_run=False)
     kinds = () if clusters else resource_types.WITHOUT_GATES
     is_known = config is not None or running is not None

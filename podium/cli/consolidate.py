@@ -89,7 +89,7 @@ def command(
     with errors_shown():
         try:
             objects = question.objects()
-            cluster = scheduled_cluster(objects, config, plugins) if is_podium else None
+            cluster = scheduled_cluster(question, objects, config, plugins) if is_podium else None
             plan = _plan(question, objects, consolidation_options, cluster)
             answer = plan.as_dict() if why is None else plan.why(why)
         except FieldError as error:

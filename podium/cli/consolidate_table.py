@@ -67,10 +67,16 @@ def _verdict(answer: Mapping[str, Any]) -> Text:
     going = sum(len(command["nodes"]) for command in answer["commands"])
     new = sum(len(command["new_nodes"]) for command in answer["commands"])
     if not going:
-        return Text("No node to remove")
+        return Text(f"No node to remove{_most(answer)}")
     saves = "; what that saves is not known without prices (--catalogue)"
     if answer["hourly_savings"] is not None:
         saves = f"; saves {answer['hourly_savings']:,.4f} per hour, {answer['monthly_savings']:,.2f} per month"
     return Text.assemble(
-        (f"{count_of(going, 'node')} to remove", "bold green"), f", {new:,} to buy in their place{saves}"
+        (f"{count_of(going, 'node')} to remove", "bold green"), f", {new:,} to buy in their place{saves}{_most(answer)}"
     )
+
+
+def _most(answer: Mapping[str, Any]) -> str:
+    if "hourly_savings_max" not in answer:
+        return ""
+    return f"; no search could save more than {answer['hourly_savings_max']:,.4f} per hour"

@@ -32,7 +32,10 @@ def _errors_escaped() -> Iterator[None]:
 
 _SECTIONS: Final[Mapping[str, Sequence[str]]] = {
     "Run": ("run", "shadow", "record", "provisioner", "estimator"),
-    "Ask": ("why", "evaluate", "what-if", "capacity", "make-room", "plan", "consolidate", "estimate", "divide"),
+    "Ask": (
+        *("why", "evaluate", "what-if", "capacity", "make-room", "plan", "consolidate"),
+        *("estimate", "divide", "clusters"),
+    ),
     "Study": ("replay", "diff", "sweep"),
     "Check": ("config", "doctor", "version"),
     "Try": ("demo", "sandbox", "completion"),
@@ -54,6 +57,7 @@ class _Commands(CommandGroup):
         """Write what each command does, in a sentence, below the heading of its section."""
         for title, names in _SECTIONS.items():
             commands = {name: self.get_command(ctx, name) for name in names}
+            # click's own list cuts sentences off after 45 characters.
             with formatter.section(title):
                 formatter.write_dl(
                     [(name, command.get_short_help_str(_SENTENCE_MAX)) for name, command in commands.items() if command]

@@ -14,7 +14,7 @@ from podium.cli.interrupts import exit_130_at_once
 from podium.cli.options.cluster import cluster_options_with
 from podium.cli.options.configuration import plugin_option
 from podium.cli.options.durations import duration
-from podium.cli.options.releases import as_the_newest
+from podium.cli.options.releases import as_the_cluster
 from podium.cli.options.time_limit import current_time_limit, lift_time_limit, warn_of_time_limit
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, say
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 )
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
-@as_the_newest
+@as_the_cluster
 @click.option("--carry-out", "carries_out", is_flag=True, help="Move the pods in the running cluster, step by step.")
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="With --carry-out: ask the API server, change nothing.")
 @click.option(
@@ -74,6 +74,7 @@ def command(
         raise click.UsageError("--carry-out moves pods of a running cluster: give --kubeconfig instead of files")
     if is_dry_run and not carries_out:
         raise click.UsageError("--dry-run goes with --carry-out; without both nothing is changed")
+    # Ctrl-C may end a question at once; after moves the nodes that were cordoned are uncordoned first.
     if not carries_out:
         click.get_current_context().with_resource(exit_130_at_once())
     files.demand_one_stdin((*clusters, config))
@@ -92,7 +93,7 @@ def command(
 
         print_answer(answer)
     else:
-        print_value(answer.as_dict() | load_result.unknown(), output)
+        print_value(answer.as_dict() | load_result.basis(), output)
     if carries_out and answer.plan is not None:
         _carry_out(load_result.cluster, answer, (kubeconfig, context), step_timeout, output, is_dry_run=is_dry_run)
     if tells_by_status and answer.plan is None and answer.nodes is None:

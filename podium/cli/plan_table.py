@@ -34,6 +34,10 @@ def print_plan(answer: Mapping[str, Any]) -> None:
         console.print(table(("EXISTING NODE", "TAKES", "PODS"), rows))
     if answer["unschedulable"]:
         console.print(table(("UNPLACED PODS", "NODEPOOL", "WHY"), _staying(answer["unschedulable"])))
+    stuck_gangs = [gang for gang in answer.get("gangs", ()) if not gang["starts"]]
+    if stuck_gangs:
+        rows = ((gang["gang"], f"{gang['needed']:,} of {gang['members']:,}", gang["lacks"]) for gang in stuck_gangs)
+        console.print(table(("GANG THAT DOES NOT START", "NEEDS", "WHY"), rows))
     if answer["ignored"]:
         console.print(table(("IGNORED POD", "WHY"), answer["ignored"].items()))
     if answer["skipped"]:
@@ -42,6 +46,8 @@ def print_plan(answer: Mapping[str, Any]) -> None:
         console.print(table(("PREEMPTED POD",), ((pod,) for pod in answer["preempted"])))
     console.print(_utilisation(answer["utilisation"]))
     console.print(_verdict(answer))
+    if "proof" in answer:
+        console.print(Text(answer["proof"]["text"], "green" if answer["proof"]["proven"] else "yellow"))
     # Without prices, sizes were compared, and a reader must not take them for costs.
     if any(node["price"] is None for node in answer["new_nodes"]):
         console.print(Text(_WITHOUT_PRICES, "yellow"))

@@ -24,6 +24,7 @@ def print_answer(answer: RoomAnswer) -> None:
         parts += _plan(answer.plan)
     if answer.note:
         parts.append(plain(f"note: {answer.note}", "yellow"))
+    # Where moves are found, pods that stay are in nobody's way.
     if answer.immovable and answer.plan is None:
         parts.append(plain("pods that are not moved:"))
         parts += [plain(f"  {pod.pod} on {pod.node}: {pod.reason}") for pod in answer.immovable]

@@ -16,7 +16,7 @@ from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option, usable
 from podium.cli.options.html import html_option, write_page
 from podium.cli.options.paths import FILE
-from podium.cli.options.releases import as_the_newest
+from podium.cli.options.releases import as_the_cluster, take_release_of
 from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
 from podium.cli.output import TEXT, output_option, print_value
 
@@ -52,7 +52,7 @@ def _recording(process: Callable[[Any, Any], None], flag: str, ctx: click.Contex
 @cluster_options
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
-@as_the_newest
+@as_the_cluster
 @click.option("--steps", cls=_InOrder, multiple=True, type=FILE, help="A file of steps, see docs/questions.md.")
 @click.option("--drain", cls=_InOrder, multiple=True, metavar="NODE", help="Cordon a node and move its pods.")
 @click.option("--add-nodes", cls=_InOrder, multiple=True, metavar="N", help="Add nodes; the next --like says which.")
@@ -102,6 +102,8 @@ def command(
         from podium.insight.steps import Apply, carry_out_steps, pods_applied
         from podium.insight.what_if import outcome_of
 
+        # Configurations among the steps are read by its rules as well.
+        take_release_of(clusters, kubeconfig, context)
         steps_in_order = _Steps(plugins, any_scheduler=config is None).of(in_order)
         load_result = load_cluster(clusters, (kubeconfig, context), config, plugins, pods_applied(steps_in_order))
 
@@ -124,7 +126,7 @@ def command(
 
         print_outcome(texts, outcome)
     else:
-        print_value({"steps": texts, **outcome.as_dict(), **load_result.unknown()}, output)
+        print_value({"steps": texts, **outcome.as_dict(), **load_result.basis()}, output)
 
 
 def _demand_only_drains(in_order: list[tuple[str, str]], html: Path | None) -> None:
@@ -161,7 +163,7 @@ def _print_order(
 
         print_drain_order(order)
     else:
-        print_value(order.as_dict() | load_result.unknown(), output)
+        print_value(order.as_dict() | load_result.basis(), output)
 
 
 class _Steps:

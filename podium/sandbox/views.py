@@ -23,7 +23,7 @@ _CORE_TO_EVENTS = {
     "count": "deprecatedCount",
     "reportingComponent": "reportingController",
 }
-_ALWAYS_SHOWN = {
+_ALWAYS_SHOWN: Json = {
     "source": {},
     "firstTimestamp": None,
     "lastTimestamp": None,

@@ -54,6 +54,7 @@ ELSEWHERE: Final = {
     "docs/answers.md": "unit/test_shown_answers.py",
     "docs/divide.md": "unit/test_shown_answers.py",
     "docs/estimator.md": "e2e/test_estimator.py",
+    "docs/fleets.md": "integration/fleets/test_served.py",
     "docs/install.md": "e2e/test_install_page.py",
     "docs/live-page.md": "e2e/test_live_page.py",
     "docs/performance.md": "unit/benchmarks/test_report.py",

@@ -17,7 +17,7 @@ def test_the_supported_minors_are_those_that_are_decided_as_and_tested() -> None
     rows = re.findall(r"^\| ([\d., ]+) \| (?:kube-scheduler )?([\d.]+)", VERSIONS, re.MULTILINE)
     minors = [minor for names, _ in rows for minor in names.split(", ")]
     assert sorted(minors) == sorted(MINORS)
-    assert {decided.removesuffix(".2") for _, decided in rows} == set(RELEASES)
+    assert {version.removesuffix(".2") for _, version in rows} == set(RELEASES)
 
 
 def test_the_readme_says_which_version_and_state_this_is() -> None:

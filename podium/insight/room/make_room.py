@@ -17,9 +17,9 @@ import numpy as np
 
 from podium.engine.asked_pods import PodLike
 from podium.engine.errors import ClusterError
+from podium.engine.gangs import Gang, domains_of, gang_of, restrict, try_gang
 from podium.framework.contract.status import ScheduleError
 from podium.insight.cluster import Cluster
-from podium.insight.gangs import Gang, domains_of, gang_of, restrict, try_gang
 from podium.insight.room.model import Request, RoomModel
 from podium.insight.room.movable import Movability
 from podium.insight.room.plan import Immovable, RoomAnswer, RoomPlan, Verdict

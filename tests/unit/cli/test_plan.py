@@ -544,7 +544,7 @@ def test_podiums_rules_heed_a_configuration(tmp_path):
 def test_options_of_podiums_rules_are_refused_with_karpenters(tmp_path):
     path = _cluster(tmp_path / "cluster.json", node_pool(), pod("web"))
     result = _run("-f", path, "--config", "config.yaml")
-    assert (result.exit_code, "--config and --plugin are for --rules podium" in result.stderr) == (2, True)
+    assert (result.exit_code, "--config, --plugin and --decide-as are for --rules podium" in result.stderr) == (2, True)
     assert _run("--cases", path, "--rules", "podium").exit_code == 2
 
 

@@ -217,21 +217,21 @@ async def test_stopping_lets_a_request_end_and_then_refuses_connections():
 
 
 async def test_a_client_that_leaves_during_a_profile_does_not_block_the_next(monkeypatch):
-    begun, ended = threading.Event(), threading.Event()
+    start, end = threading.Event(), threading.Event()
 
     def measure(_thread_id, _seconds, stop):
-        begun.set()
+        start.set()
         if stop.wait(PATIENCE_S):
-            ended.set()
+            end.set()
         return {}
 
     monkeypatch.setattr(profile_pages, "cpu_profile", measure)
     async with serving(pages=ProfilePages().pages) as server:
         async with client(server) as hasty, anyio.create_task_group() as tasks:
             tasks.start_soon(get, hasty, "/debug/pprof/profile?seconds=60")
-            assert await anyio.to_thread.run_sync(begun.wait, PATIENCE_S)
+            assert await anyio.to_thread.run_sync(start.wait, PATIENCE_S)
             tasks.cancel_scope.cancel()
-        assert await anyio.to_thread.run_sync(ended.wait, PATIENCE_S)
+        assert await anyio.to_thread.run_sync(end.wait, PATIENCE_S)
 
 
 async def test_idle_and_half_open_connections_do_not_hold_up_stopping(monkeypatch):

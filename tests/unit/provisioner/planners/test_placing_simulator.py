@@ -8,6 +8,7 @@ from podium.provisioner.disruption.simulation import Simulation
 from podium.provisioner.planners.placing_simulator import PlacingSimulator
 from podium.provisioner.state.reading import read_objects
 from podium.provisioner.state.settings import Settings
+from tests.gang_manifests import UPSTREAM, group
 from tests.unit.provisioner.clusters import (
     CAPACITY_TYPE,
     HOSTNAME,
@@ -32,10 +33,11 @@ def _bought_for(simulation: Simulation) -> list[list[str]]:
 def _without(name: str, *parts) -> Simulation:
     objects = cluster(*parts, node_pool(requirements=[requirement(CAPACITY_TYPE, "In", "on-demand")]))
     running_cluster = Cluster.load(
-        [{"apiVersion": "v1", **manifest} for manifest in objects if manifest["kind"] in ("Node", "Pod")]
+        [{"apiVersion": "v1", **manifest} for manifest in objects if manifest["kind"] in ("Node", "Pod", "PodGroup")]
     )
     make = partial(PlacingSimulator, running_cluster)
-    state = DisruptionState.of(read_objects(objects), catalogue(*TYPES), Settings(), NOW, make)
+    read = read_objects([manifest for manifest in objects if manifest["kind"] != "PodGroup"])
+    state = DisruptionState.of(read, catalogue(*TYPES), Settings(), NOW, make)
     simulation = state.simulator.without([candidate for candidate in state.candidates if candidate.name == name])
     assert simulation is not None
     assert len(running_cluster.nodes) == sum(manifest["kind"] == "Node" for manifest in objects)
@@ -107,3 +109,26 @@ def test_room_is_kept_for_pods_of_daemon_sets_that_are_still_to_come():
     cluster = [machine("a"), machine("b"), pod("stays", node="b", cpu="2"), pod("moves", node="a", cpu="2")]
     assert _keys(_without("a", *cluster).plan.existing) == {"b": ["default/moves"]}
     assert _keys(_without("a", *cluster, daemon_set(cpu="100m")).plan.existing) == {}
+
+
+def _gang(count: int, nodes: str, min_count: int):
+    members = [
+        pod(f"train-{index}", node=nodes[index], schedulingGroup={"podGroupName": "train"}) for index in range(count)
+    ]
+    return [group(UPSTREAM, min_count), *members]
+
+
+def test_a_gang_is_never_left_with_fewer_members_than_it_needs():
+    simulation = _without("a", machine("a"), machine("b"), machine("c"), *_gang(3, "abc", 3))
+    text = "the gang default/train needs 3 of its pods, and 2 would be left while others move"
+    assert simulation.stranded == {"default/train-0": text}
+
+
+def test_a_member_that_its_gang_can_do_without_for_a_while_may_move():
+    simulation = _without("a", machine("a"), machine("b"), machine("c"), *_gang(3, "abc", 2))
+    assert (simulation.stranded, len(simulation.plan.nodes)) == ({}, 0)
+
+
+def test_a_member_of_a_gang_that_is_broken_already_has_no_other_place():
+    simulation = _without("a", machine("a"), machine("b"), *_gang(1, "a", 3))
+    assert simulation.stranded == {"default/train-0": "only 1 of the 3 pods that it needs exist"}
