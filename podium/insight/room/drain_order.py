@@ -17,6 +17,7 @@ from typing import Any
 from podium.engine.cluster import stays_on_node
 from podium.engine.derivation.budgets import Budget
 from podium.insight.cluster import Cluster
+from podium.insight.fixes import fixes_for
 from podium.insight.loading import node_named
 from podium.insight.trial import Trial, cordoned_node
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
@@ -192,12 +193,22 @@ def _blockers_of(trial: Trial, pods: Iterable[Pod], all_names: Collection[str]) 
             blockers.append(DrainBlocker(nodes[predecessor], predecessor, reason, fix))
         if not replacement.node_name:
             reason = f"its replacement would be pending: {trial.why.get(key, 'no node fits')}"
-            fix = f"add a node like {nodes[predecessor]}, or see `podium why {key} --fix` after the drain"
+            fix = _fix_of(trial, replacement, nodes[predecessor], all_names)
             blockers.append(DrainBlocker(nodes[predecessor], predecessor, reason, fix))
     for victim in trial.preempted:
         reason = f"{victim.by} would preempt it"
         blockers.append(DrainBlocker(victim.node, victim.pod, reason, "add a node, or drain fewer nodes"))
     return blockers
+
+
+def _fix_of(trial: Trial, pod: Pod, source: str, all_names: Collection[str]) -> str:
+    """Return the least intrusive edit after which the pending replacement fits on a node that is not drained."""
+    world = trial.world.fork()
+    # Without the drained nodes, since the smallest edit would be to give up their cordon.
+    for name in all_names:
+        world.remove("Node", name)
+    fixes = fixes_for(world, pod, limit=trial.limit).fixes if world.nodes else ()
+    return "; ".join(edit.text for edit in fixes[0].edits) if fixes else f"add a node like {source}"
 
 
 def _budget_blocker(trial: Trial, pod: Pod) -> DrainBlocker:

@@ -76,7 +76,7 @@ def test_a_pod_without_another_node_blocks() -> None:
     order = order_of(*objects, names=("n1",))
     assert order.batches == ()
     assert "its replacement would be pending: 0/2 nodes are available" in order.blockers[0].reason
-    assert "add a node like n1" in order.blockers[0].fix
+    assert order.blockers[0].fix == "lower the request for cpu from 3 to 1"
 
 
 def test_a_replacement_that_tolerates_the_cordon_of_a_later_node_blocks() -> None:
