@@ -16,11 +16,14 @@ from benchmarks import (
     api_server,
     claims,
     estimates,
+    fleets,
     forks,
+    gang_plans,
     growth,
     in_process,
     instructions,
     machine,
+    make_room,
     neighbours,
     policy_cost,
     profiles,
@@ -316,12 +319,29 @@ def measure_policies(options: argparse.Namespace) -> None:
     _write(options, "policies", _rates(rates))
 
 
+def measure_fleets(options: argparse.Namespace) -> None:
+    """Many watched members: how long it takes to find those that take a whole workload, and their memory."""
+    nodes = (options.nodes or [fleets.NODE_COUNT])[0]
+    costs = fleets.measure(nodes=nodes, pods=options.pods or fleets.POD_COUNT)
+    _console.print(fleets.table(costs))
+    _show(fleets.checks(costs))
+    _write(options, "fleets", {"machine": machine.describe(), "costs": asdict(costs)})
+
+
 def measure_forks(options: argparse.Namespace) -> None:
     """Worlds: what a fork costs in time and memory, until it is written to and then, and a preemption's many."""
     costs, victims = forks.measure(), forks.measure_victims()
     _console.print(forks.table(costs, victims))
     _show(forks.checks(costs, victims))
     _write(options, "forks", {"machine": machine.describe(), "costs": asdict(costs), "victims": asdict(victims)})
+
+
+def measure_make_room(options: argparse.Namespace) -> None:
+    """Moves that make room in large clusters: time, memory, and whether they were proved to be the fewest."""
+    costs = make_room.measure()
+    _console.print(make_room.table(costs))
+    _show(make_room.checks(costs))
+    _write(options, "make-room", {"machine": machine.describe(), "costs": [asdict(cost) for cost in costs]})
 
 
 def measure_provisioning(options: argparse.Namespace) -> None:
@@ -334,6 +354,14 @@ def measure_provisioning(options: argparse.Namespace) -> None:
     for note in provisioning.notes(plans):
         _console.print(f"! {note}")
     _show(list(provisioning.checks(figures)))
+
+
+def measure_gang_plans(options: argparse.Namespace) -> None:
+    """A plan of nodes to buy for many gangs, by podium's own rules."""
+    plan = gang_plans.measure()
+    _console.print(gang_plans.table(plan))
+    _show(list(gang_plans.checks(plan)))
+    _write(options, "gang-plans", {"machine": machine.describe(), "plan": asdict(plan)})
 
 
 def _rates(rates: list[in_process.Rate]) -> dict[str, Any]:
@@ -386,8 +414,11 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
     "growth": measure_growth,
     "claims": measure_claims,
     "policies": measure_policies,
+    "fleets": measure_fleets,
     "forks": measure_forks,
+    "make-room": measure_make_room,
     "provisioning": measure_provisioning,
+    "gang-plans": measure_gang_plans,
     "profile": profile,
     "instructions": count_instructions,
     "report": write_page,

@@ -20,18 +20,22 @@ from benchmarks.schedulers import configuration
 from benchmarks.targets import Check, at_least
 from benchmarks.workloads import WARM_UP, Workload
 from podium.cluster import Cache
+from podium.config import NEWEST, parse_feature_gates
 from podium.daemon.observers import PluginMetrics
 from podium.engine.configurations import read_configuration
 from podium.engine.flight_recorder import AttemptObserver, FlightRecorder
 from podium.engine.placing import Engine
+from podium.engine.pod_group_cycle import PodGroupCycle
 from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.steps import run_unasked
 from podium.framework.cycle.schedule import Suggested
 from podium.framework.profile.runtime import Framework
 from podium.lib.garbage_collection import settle
 from podium.objects.core import Node, Pod
 from podium.objects.custom_resources import all_resources
 from podium.objects.errors import FieldError
-from podium.objects.resource_types import KubeObject
+from podium.objects.pod_groups import group_of
+from podium.objects.resource_types import POD_GROUPS, KubeObject
 from podium.plugins import IN_TREE
 from podium.plugins.contrib import CONTRIB
 from podium.telemetry import Metrics
@@ -53,7 +57,8 @@ _TARGETS: Final = {
 }
 
 _PLUGINS: Final = {**IN_TREE, **CONTRIB}
-_TYPES = {resource_type.kind: resource_type.type for resource_type in all_resources()}
+# Of two kinds of one name, that of Kubernetes itself is the first.
+_TYPES = {resource_type.kind: resource_type.type for resource_type in reversed(all_resources())}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,7 @@ class FullCluster:
         before: what there is beside the nodes; bound pods go to the cache, the rest to the listers.
         recorder: hears of each attempt, if there is one.
         profile: what is added to the default profile.
+        gates: the feature gates to switch on.
     """
 
     def __init__(
@@ -90,6 +96,7 @@ class FullCluster:
         objects_before: Iterable[Json] = (),
         recorder: AttemptObserver | None = None,
         profile: Mapping[str, Any] = MappingProxyType({}),
+        gates: Sequence[str] = (),
     ) -> None:
         self._recorder = recorder
         # The daemon's queue makes one for every pod, with or without a recorder, so making it is no cost of one.
@@ -104,8 +111,12 @@ class FullCluster:
             else:
                 handle_events.append(item)
         text = msgspec.json.encode(configuration(profile)).decode()
-        config = read_configuration(text, "benchmark", _PLUGINS)
+        config_gates = parse_feature_gates([f"{gate}=true" for gate in gates], NEWEST)
+        config = read_configuration(text, "benchmark", _PLUGINS, config_gates)
         handle = RecordingHandle(self._cache.snapshot(), handle_events)
+        if config_gates.pod_groups is not None:
+            self._cache.pod_groups = handle.pod_groups.states
+        self._pod_groups, self._group_objects = handle.pod_groups, handle.lister(POD_GROUPS)
         self._framework = Framework(config.profiles[0], _PLUGINS, handle, PluginMetrics(Metrics()))
         self._engine = Engine(
             self._cache, handle.nominator, percentage_of_nodes_to_score=0, keeps_scores=recorder is not None
@@ -123,6 +134,22 @@ class FullCluster:
         if self._recorder is not None:
             self._recorder.on_decision(self._info, cycle, decision, 0.0, 0.0)
             self._recorder.on_bound(pod, 0.0)
+
+    def attempt_group(self, pods: Sequence[Pod]) -> None:
+        """Decide on all waiting pods of a group together, and assume them."""
+        key = group_of(pods[0])
+        assert key is not None
+        for pod in pods:
+            self._pod_groups.states.put_waiting(pod)
+        group, state = self._group_objects.get(key), self._pod_groups.state(key)
+        assert state is not None
+        frameworks = {pods[0].spec.scheduler_name: self._framework}
+        cycle = PodGroupCycle(self._engine, frameworks, self._pod_groups.rules, key, group, pods, state)
+        for member_cycle, decision in run_unasked(cycle.attempt()).members:
+            assert isinstance(decision, Suggested), f"{member_cycle.pod.key}: {decision}"
+            placement = self._engine.place(member_cycle, decision.node_name)
+            assert placement.status is None, f"{member_cycle.pod.key}: {placement.status}"
+            self.placed += 1
 
 
 def _no_broken_object(item: Node | Pod, error: FieldError) -> None:

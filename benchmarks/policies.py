@@ -18,7 +18,7 @@ import yaml
 
 from benchmarks import load_watcher, nodes, pods
 from benchmarks.nodes import Json
-from podium.objects.node_metrics import ANY_SOURCE
+from podium.plugins.contrib.node_load import NodeLoadArgs
 from tests.control_plane.client import ApiError, Client
 from tests.control_plane.servers import ControlPlane
 
@@ -46,7 +46,8 @@ def profile(load_plugin: str, watcher_address: str, numa_args: Mapping[str, Any]
     }
 
 
-ENGINE_PROFILE: Final = profile("NodeLoad", "http://watcher.invalid", {})
+_NO_WATCHER: Final = "http://watcher.invalid"
+ENGINE_PROFILE: Final = profile("NodeLoad", _NO_WATCHER, {})
 
 
 def quotas_and_topologies(node_count: int, pod_count: int) -> Iterator[Json]:
@@ -87,7 +88,8 @@ def with_loads(node_count: int, pod_count: int) -> Iterator[Json]:
     """The same for the engine alone, which has no load watcher to ask: its report is there already."""
     yield from quotas_and_topologies(node_count, pod_count)
     # The engine's clock stands at 0, so that every pod that was placed since is newer than the report.
-    yield {"kind": "NodeMetricsReport", "metadata": {"name": ANY_SOURCE}, **load_watcher.report(node_count, 0)}
+    name = NodeLoadArgs(watcher_address=_NO_WATCHER).source().name
+    yield {"kind": "NodeMetricsReport", "metadata": {"name": name}, **load_watcher.report(node_count, 0)}
 
 
 @contextmanager

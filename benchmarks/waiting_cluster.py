@@ -30,7 +30,7 @@ _CATALOGUE = "fake"
 def write_case(path: Path, pods: int, pools: int, nodes: int, node_cpu: int) -> None:
     """A catalogue, and the question which nodes to buy."""
     objects = [
-        *(_pool(f"pool-{index}") for index in range(pools)),
+        *(pool(f"pool-{index}") for index in range(pools)),
         *(_node(index, node_cpu) for index in range(nodes)),
         *diverse_pods(pods),
     ]
@@ -105,7 +105,8 @@ def _instance_type(size: int) -> Json:
     }
 
 
-def _pool(name: str) -> Json:
+def pool(name: str) -> Json:
+    """A NodePool whose limits are never reached."""
     node_class = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"}
     states = ("ValidationSucceeded", "NodeClassReady", "Ready")
     return {

@@ -131,7 +131,7 @@ class Dump:
             load_result = self.load([asked_document])
             pod = load_result.read_pod(asked_document)
         source = "" if self.config is None else "configuration"
-        return pod_answer(load_result, pod, source=source, fix=True).as_dict() | load_result.unknown()
+        return pod_answer(load_result, pod, source=source, fix=True).as_dict() | load_result.basis()
 
     def capacity(self, document: LocatedManifest) -> dict[str, Any]:
         """Answer as `podium capacity --explain` does."""
@@ -139,7 +139,7 @@ class Dump:
         load_result = self.load([asked_document])
         return (
             load_result.cluster.capacity(load_result.read_pod(asked_document)).as_dict(explain=True)
-            | load_result.unknown()
+            | load_result.basis()
         )
 
     def load(self, asked_pods: Iterable[LocatedManifest] = ()) -> LoadResult:

@@ -14,6 +14,7 @@ from podium.cluster.pod_states import POD_STATES
 from podium.lib.state_table import StateTable
 from podium.queues import QUEUE_STATES
 from podium.server.election import LEASE
+from tests.page_command import run_as_command
 
 PAGE = Path(__file__).parents[1] / "ARCHITECTURE.md"
 TABLES: tuple[StateTable[Any, Any], ...] = (QUEUE_STATES, POD_STATES, BINDING_CYCLE, TRANSITIONS, LEASE)
@@ -34,4 +35,4 @@ def with_diagrams(page: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(with_diagrams(PAGE.read_text()))
+    run_as_command(lambda: PAGE.write_text(with_diagrams(PAGE.read_text())), __doc__)

@@ -14,6 +14,7 @@ from pathlib import Path
 from podium.devices.refusals import Holder, Mismatch, NodeRefusal, UnmetRequest
 from podium.engine import Evaluation, Placement
 from podium.estimator.division.explanation import ClusterShare
+from podium.fleets.answers import FittingCluster, FleetFit, RejectedCluster
 from podium.insight import (
     Blocker,
     Capacity,
@@ -32,10 +33,13 @@ from podium.insight import (
     NodeScore,
     Why,
 )
+from podium.insight.room.drain_order import DrainBatch, DrainBlocker, DrainMove, DrainOrder
+from podium.insight.room.plan import Immovable, RoomAnswer, RoomCost, RoomMove, RoomPlan
 from podium.insight.trial import Blocked, Preemption, Refused
 from podium.insight.what_if import Move, Outcome, Pending, Spread, Usage
 from podium.library import Cluster, Clusters, Division
 from podium.provisioner.reports.plan import PlanReport
+from tests.page_command import run_as_command
 
 PAGE = Path(__file__).parents[1] / "docs" / "library-reference.md"
 
@@ -46,12 +50,12 @@ SECTIONS = {
     "Placing pods": ("place", "place_all", "undo"),
     "Asking": (
         *("schedule", "evaluate", "scores", "scores_frame", "why", "fixes"),
-        *("capacity", "capacity_together", "headroom", "utilisation", "what_if", "plan"),
+        *("capacity", "capacity_together", "headroom", "utilisation", "what_if", "make_room", "drain_order", "plan"),
     ),
 }
 NOT_FOR_USERS = {
     *("engine", "engine_to_ask", "profiles", "put_pending", "put", "drop", "store", "framework_for", "read_pod"),
-    "release",
+    *("release", "copy", "copy_whole", "of_state"),
     *("gates_of", "in_queue_order", "nominate", "place_without_preemption", "place_with_its_claims", "put_workload_of"),
     *("admission", "admit_by", "asked", "create", "create_claims", "claims_of", "read", "with_workload_of"),
 }
@@ -62,6 +66,9 @@ VALUES = (
     *(DeviceGroup, NodeRefusal, UnmetRequest, Mismatch, Holder, GangStory),
     *(Fixes, Fix, Edit, EditKind, GangFix, GangEdit),
     *(Capacity, NodeCapacity, GangCapacity, Headroom),
+    *(RoomAnswer, RoomPlan, RoomMove, RoomCost, Immovable),
+    *(DrainOrder, DrainBatch, DrainMove, DrainBlocker),
+    *(FleetFit, FittingCluster, RejectedCluster),
     *(Division, ClusterShare),
     *(Usage, Outcome, Move, Pending, Preemption, Blocked, Refused, Spread, PlanReport),
 )
@@ -83,7 +90,7 @@ def page() -> str:
     for title, names in SECTIONS.items():
         parts += [f"\n### {title}\n", *(_member(name) for name in names)]
     parts += ["\n## podium.Clusters\n\n", text(inspect.getdoc(Clusters) or ""), "\n"]
-    parts += [_member(name, Clusters) for name in ("load", "divide")]
+    parts += [_member(name, Clusters) for name in ("load", "fit", "divide")]
     parts += ["\n## Answers\n", *(_value(value_type) for value_type in VALUES)]
     return "".join(parts)
 
@@ -134,4 +141,4 @@ def _lines(doc: str) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page())
+    run_as_command(lambda: PAGE.write_text(page()), __doc__)

@@ -11,8 +11,10 @@ from typing import Any
 
 from podium.daemon.pod_resources import POD_RESOURCES
 from podium.estimator.server.metrics import EstimatorMetrics
+from podium.fleets.server.metrics import FleetMetrics
 from podium.telemetry import Metrics
 from podium.telemetry.families import Family, ReadFamily
+from tests.page_command import run_as_command
 
 PAGE = Path(__file__).parents[1] / "docs" / "metrics.md"
 
@@ -38,6 +40,7 @@ def page() -> str:
         "podium's own": own,
         "At `/metrics/resources`, under kube-scheduler's names": POD_RESOURCES,
         "Of `podium estimate serve`, under karmada-scheduler-estimator's names": EstimatorMetrics().families,
+        "Of `podium clusters serve`": FleetMetrics().families,
     }
     return _HEAD + "".join(f"\n## {title}\n\n{_table(families)}" for title, families in sections.items())
 
@@ -52,4 +55,4 @@ def _table(families: Iterable[Family[Any] | ReadFamily]) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page())
+    run_as_command(lambda: PAGE.write_text(page()), __doc__)

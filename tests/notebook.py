@@ -15,6 +15,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from tests.page_command import run_as_command
+
 ROOT = Path(__file__).parents[1]
 NOTEBOOK = ROOT / "docs" / "notebooks" / "library.ipynb"
 CLUSTER = ROOT / "examples" / "clusters" / "shop.yaml"
@@ -48,4 +50,4 @@ def file_text(notebook: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    NOTEBOOK.write_text(file_text(execute()))
+    run_as_command(lambda: NOTEBOOK.write_text(file_text(execute())), __doc__)

@@ -65,6 +65,7 @@ TESTS: Final[Mapping[str, tuple[str, ...]]] = {
         "tests/unit/binder/test_preemption.py",
     ),
     "hidden_metrics": ("tests/unit/telemetry/test_metrics.py",),
+    "deprecated_metrics": ("tests/unit/telemetry/test_metrics.py",),
     "counts_image_volumes": ("tests/unit/plugins/test_image_locality.py",),
     "needs_bind_mount_options": ("tests/unit/plugins/test_node_declared_features.py",),
     "lists_namespaces": ("tests/unit/plugins/inter_pod_affinity",),

@@ -25,6 +25,7 @@ from typing import Any
 from click.testing import CliRunner
 
 from podium.cli.main import main
+from tests.page_command import run_as_command
 
 ROOT = Path(__file__).parents[1]
 
@@ -172,7 +173,12 @@ def _text(page: str) -> str:
     return (ROOT / page).read_text()
 
 
-if __name__ == "__main__":
+def write_all() -> None:
+    """Write the answers into all pages."""
     os.chdir(ROOT)
     for path in pages():
         (ROOT / path).write_text(remake(path, _text(path)))
+
+
+if __name__ == "__main__":
+    run_as_command(write_all, __doc__)

@@ -243,7 +243,14 @@ class ApiClient:
             TooManyRequests: a PodDisruptionBudget does not allow it now.
             ApiError: any other error response; one that `may_have_happened` is settled by evicting again.
         """
-        metadata, path = pod.metadata, _path(pod) + "/eviction"
+        return await self._evict(pod, "")
+
+    async def try_eviction(self, pod: Pod) -> bool:
+        """Ask whether the pod may be evicted now, without any effect. Returns and raises: as `evict_pod`."""
+        return await self._evict(pod, "?dryRun=All")
+
+    async def _evict(self, pod: Pod, query: str) -> bool:
+        metadata, path = pod.metadata, f"{_path(pod)}/eviction{query}"
         body = _encode(
             {
                 "apiVersion": "policy/v1",

@@ -5,7 +5,9 @@ and requeues, from the outcome.
 
 Source: kubernetes pkg/scheduler/schedule_one.go (bindingCycle) and framework/runtime/framework.go, v1.36.2.
 Differs: an extension point without plugins is not measured; a pod that is stopped during PreBind fails with the cause
-alone, without the name of a plugin. A pod that Permit rejects before its binding cycle begins is not nominated.
+alone, without the name of a plugin. A pod whose wait at Permit has ended before its binding cycle begins is not
+nominated for it, because it is rejected or bound at once. Upstream writes a nomination for every pod of a gang, which
+lasts until the binding that follows.
 """
 
 from __future__ import annotations
@@ -207,8 +209,11 @@ class _BindingCycle:
             status = self._pre_flight(groups)
             if status is not None:
                 return status
-            # A pod that is rejected already frees its resources at once, which other gangs may use meanwhile.
-            if groups if waiting is None else not waiting.is_rejected:
+            waits = waiting is not None and waiting.is_open()
+            was_rejected = waiting is not None and waiting.is_rejected
+            # No other component has to know the node of a pod that is bound at once, and one that is rejected frees its
+            # resources at once.
+            if waits or (groups and not was_rejected):
                 await self._nominate()
             return None if waiting is None else await self._wait_on_permit(waiting)
         finally:

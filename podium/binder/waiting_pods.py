@@ -30,7 +30,17 @@ class WaitingPod:
         on_reject: called when the wait ends otherwise than by the plugins' consent.
     """
 
-    __slots__ = ("_clock", "_deadlines_s", "_decided", "_rejected", "_signal", "_timeouts_s", "node_name", "pod")
+    __slots__ = (
+        "_clock",
+        "_deadlines_s",
+        "_has_ended",
+        "_rejected",
+        "_signal",
+        "_timeouts_s",
+        "_wake",
+        "node_name",
+        "pod",
+    )
 
     def __init__(
         self,
@@ -50,7 +60,8 @@ class WaitingPod:
         self._deadlines_s = {plugin: now_s + wait_s for plugin, wait_s in self._timeouts_s.items()}
         self._rejected = on_reject
         self._signal: Status | None = None
-        self._decided = anyio.Event()
+        self._has_ended = False
+        self._wake: anyio.Event | None = None
 
     @property
     def pending_plugins(self) -> tuple[str, ...]:
@@ -69,10 +80,10 @@ class WaitingPod:
 
     def allow(self, plugin: str) -> None:
         """Record the plugin's consent; the wait ends with that of the last plugin."""
-        if self._is_open():
+        if self.is_open():
             self._deadlines_s.pop(plugin, None)
             if not self._deadlines_s:
-                self._decided.set()
+                self._end_wait()
 
     def reject(self, plugin: str, message: str) -> bool:
         """End the wait at once: the pod is unschedulable. Return whether this was the first signal."""
@@ -85,15 +96,17 @@ class WaitingPod:
     async def wait(self) -> Status | None:
         """Wait for the signal and return it; None if every plugin has allowed the pod."""
         # In a loop, since allowing a plugin may leave a later deadline.
-        while self._is_open():
+        while self.is_open():
+            # Made only here: the last pod of a gang lets the others through before anything waits for them.
+            self._wake = self._wake or anyio.Event()
             with anyio.move_on_after(min(self._deadlines_s.values()) - self._clock.monotonic()):
-                await self._decided.wait()
+                await self._wake.wait()
         return self._signal
 
-    def _is_open(self) -> bool:
+    def is_open(self) -> bool:
         """Return whether there is no signal yet, counting a timeout that has passed."""
         # A decision stands, whatever is said after it.
-        if self._decided.is_set():
+        if self._has_ended:
             return False
         plugin = min(self._deadlines_s, key=self._deadlines_s.__getitem__)
         if self._deadlines_s[plugin] > self._clock.monotonic():
@@ -104,15 +117,20 @@ class WaitingPod:
         )
         return False
 
+    def _end_wait(self) -> None:
+        self._has_ended = True
+        if self._wake is not None:
+            self._wake.set()
+
     def _end(self, signal: Status) -> bool:
-        if not self._is_open():
+        if not self.is_open():
             return False
         self._close(signal)
         return True
 
     def _close(self, signal: Status) -> None:
         self._signal = signal
-        self._decided.set()
+        self._end_wait()
         self._rejected()
 
 

@@ -13,6 +13,7 @@ from podium.cli.interrupts import printed_whole
 from podium.cli.options.cluster import demand_one_cluster
 from podium.cli.options.time_limit import note_size
 from podium.cli.output import say
+from podium.lib.plurals import count_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -47,11 +48,16 @@ def load_cluster(
     """
     from podium.cli.cluster_source import objects_in, objects_of_cluster
     from podium.cli.options.configuration import usable
+    from podium.cli.options.releases import take_release_of
     from podium.insight.loading import Loader
     from podium.lib.system_clock import SystemClock
     from podium.objects import resource_types
 
     demand_one_cluster(clusters, *live)
+    if running is None:
+        take_release_of(clusters, *live)
+    else:
+        say(f"deciding as kube-scheduler {running.release.minor}: the running podium does", err=True)
     good = usable(config, plugins, to_run=False)
     kinds = () if clusters else resource_types.WITHOUT_GATES
     is_known = config is not None or running is not None
@@ -70,7 +76,7 @@ def warn_of_broken(load_result: LoadResult) -> None:
     """Name objects that cannot be read on standard error."""
     if load_result.read_errors:
         count = len(load_result.read_errors)
-        say(f"warning: {count} object(s) cannot be read in full, and the answer may be off:", err=True)
+        say(f"warning: {count_of(count, 'object')} cannot be read in full, and the answer may be off:", err=True)
         for text in load_result.read_errors[:_SHOWN_MAX]:
             say(f"  {text}", err=True)
         if count > _SHOWN_MAX:

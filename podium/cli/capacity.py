@@ -14,7 +14,7 @@ from podium.cli.interrupts import exit_130_at_once
 from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option
 from podium.cli.options.paths import FILE
-from podium.cli.options.releases import as_the_newest
+from podium.cli.options.releases import as_the_cluster
 from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @click.option("--profile", metavar="NAME", help="The profile that decides; by default the one that the pod names.")
 @plugin_option
-@as_the_newest
+@as_the_cluster
 @click.option("--together", is_flag=True, help="Place one of each pod in turn, instead of each pod alone.")
 @click.option("--explain", is_flag=True, help="Show for each node how many fit and what keeps the next one off.")
 @click.option("--headroom", type=click.IntRange(min=1), metavar="N", help="Show how large a pod may be to fit N times.")
@@ -136,7 +136,7 @@ def _print(
     if together:
         answers = [{"fits": sum(capacity.fits for capacity in capacities), "together": True, "pods": answers}]
     for answer in answers:
-        print_value(answer | load_result.unknown(), output)
+        print_value(answer | load_result.basis(), output)
 
 
 def _print_headroom(load_result: LoadResult, pods: Sequence[Pod], times: int, output: str) -> None:
@@ -150,4 +150,4 @@ def _print_headroom(load_result: LoadResult, pods: Sequence[Pod], times: int, ou
         print_headroom(answers)
         return
     for headroom in answers:
-        print_value(headroom.as_dict() | load_result.unknown(), output)
+        print_value(headroom.as_dict() | load_result.basis(), output)

@@ -12,6 +12,7 @@ from rich.text import Text
 from podium.cli.asking import show
 from podium.cli.plain_text import plain
 from podium.insight import Capacity, Headroom
+from podium.lib.plurals import count_of
 
 
 def print_capacities(capacities: Sequence[Capacity], *, together: bool, explain: bool) -> None:
@@ -66,7 +67,7 @@ def _capacity(capacity: Capacity, *, explain: bool) -> list[RenderableType]:
         for node in capacity.nodes:
             nodes_of.setdefault(node.limit, []).append(node.node)
         parts += [
-            plain(f"  {count} node(s): {capacity.limit_text(limit, nodes_of[limit])}")
+            plain(f"  {count_of(count, 'node')}: {capacity.limit_text(limit, nodes_of[limit])}")
             for limit, count in capacity.limits.items()
         ]
     return parts

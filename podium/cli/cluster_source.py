@@ -86,7 +86,8 @@ def objects_of_cluster(
         click.ClickException: the cluster cannot be reached, or denies the request.
     """
     try:
-        return event_loop.run(lambda: list_objects(kubeconfig, context, resources, optional_resources))
+        objects, _ = event_loop.run(lambda: list_objects(kubeconfig, context, resources, optional_resources))
+        return objects
     except ConnectionConfigError as error:
         instead = "" if kubeconfig else "; give one with --kubeconfig, or the cluster's objects with -f"
         raise click.ClickException(f"{error}{instead}") from error

@@ -63,7 +63,7 @@ def command(
     output: str,
     **options: Any,
 ) -> None:
-    """Plan which nodes can go, one command after the other, as Karpenter would. Changes nothing in any cluster.
+    """Plan which nodes to remove, one command after the other, as Karpenter would. Changes nothing in any cluster.
 
     \b
     podium consolidate --kubeconfig FILE --catalogue instance-types.json
@@ -89,7 +89,7 @@ def command(
     with errors_shown():
         try:
             objects = question.objects()
-            cluster = scheduled_cluster(objects, config, plugins) if is_podium else None
+            cluster = scheduled_cluster(question, objects, config, plugins) if is_podium else None
             plan = _plan(question, objects, consolidation_options, cluster)
             answer = plan.as_dict() if why is None else plan.why(why)
         except FieldError as error:

@@ -11,6 +11,7 @@ from rich.text import Text
 from podium.cli.asking import show
 from podium.cli.plain_text import plain
 from podium.cli.plan_table import price, some_of, table
+from podium.lib.plurals import count_of
 
 
 def print_consolidation(answer: Mapping[str, Any]) -> None:
@@ -18,14 +19,14 @@ def print_consolidation(answer: Mapping[str, Any]) -> None:
     parts = []
     if answer["commands"]:
         is_priced = any(command["hourly_savings"] is not None for command in answer["commands"])
-        headings = ["", "NODES THAT GO", "WHY", "REPLACED BY", "PODS THAT MOVE"]
+        headings = ["", "NODES TO REMOVE", "WHY", "REPLACED BY", "PODS TO MOVE"]
         if is_priced:
             headings += ["SAVES PER HOUR", "PER MONTH"]
         rows = _commands(answer["commands"], is_priced=is_priced)
         parts.append(table(headings, rows, numbers=range(4, len(headings))))
     staying = {name: texts for name, texts in answer["blockers"].items() if texts}
     if staying:
-        parts.append(table(("NODE THAT STAYS", "WHAT KEEPS IT"), _blockers(staying)))
+        parts.append(table(("NODE TO KEEP", "WHY"), _blockers(staying)))
     show(*parts, _verdict(answer))
 
 
@@ -35,7 +36,7 @@ def print_node(answer: Mapping[str, Any]) -> None:
     if answer["moves"]:
         parts.append(table(("POD", "GOES TO"), answer["moves"].items()))
     if answer["blockers"]:
-        parts.append(table(("WHAT KEEPS IT",), ((blocker,) for blocker in answer["blockers"])))
+        parts.append(table(("WHY IT IS KEPT",), ((blocker,) for blocker in answer["blockers"])))
     show(*parts, Text.assemble(plain(answer["node"], "bold"), " ", plain(answer["outcome"])))
 
 
@@ -66,9 +67,16 @@ def _verdict(answer: Mapping[str, Any]) -> Text:
     going = sum(len(command["nodes"]) for command in answer["commands"])
     new = sum(len(command["new_nodes"]) for command in answer["commands"])
     if not going:
-        return Text("No node can go")
-    count_text = "1 node can go" if going == 1 else f"{going:,} nodes can go"
+        return Text(f"No node to remove{_most(answer)}")
     saves = "; what that saves is not known without prices (--catalogue)"
     if answer["hourly_savings"] is not None:
         saves = f"; saves {answer['hourly_savings']:,.4f} per hour, {answer['monthly_savings']:,.2f} per month"
-    return Text.assemble((count_text, "bold green"), f", {new:,} to buy in their place{saves}")
+    return Text.assemble(
+        (f"{count_of(going, 'node')} to remove", "bold green"), f", {new:,} to buy in their place{saves}{_most(answer)}"
+    )
+
+
+def _most(answer: Mapping[str, Any]) -> str:
+    if "hourly_savings_max" not in answer:
+        return ""
+    return f"; no search could save more than {answer['hourly_savings_max']:,.4f} per hour"

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from podium.cli import files
-from podium.cli.estimator_servers import addresses_by_service, ask_servers, estimator_options, servers_of
+from podium.cli import event_loop, files
+from podium.cli.estimator_servers import (
+    addresses_by_service,
+    addresses_in_karmada,
+    ask_servers,
+    estimator_options,
+    servers_of,
+)
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.karmada import boolean_gates, models_semantics_option
 from podium.cli.options.paths import FILE
@@ -17,6 +23,8 @@ from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_valu
 from podium.estimator.errors import EstimateError
 
 if TYPE_CHECKING:
+    from podium.engine.files import LocatedManifest
+    from podium.estimator.client.karmada import KarmadaApi
     from podium.estimator.division.attempts import Options, Question
 
 _INT32_MAX = 2**31 - 1
@@ -27,6 +35,10 @@ _INT32_MAX = 2**31 - 1
     "-f", "--binding", "bindings", multiple=True, type=FILE, help="A ResourceBinding, or a workload with its policy."
 )
 @click.option("--clusters", multiple=True, type=FILE, help="A file or directory of Cluster objects. Repeatable.")
+@click.option(
+    "--karmada-kubeconfig", type=FILE, help="The kubeconfig of Karmada's API server, for its Cluster objects."
+)
+@click.option("--karmada-context", help="The context of that kubeconfig.")
 @click.option(
     "--member",
     "members",
@@ -54,6 +66,8 @@ _INT32_MAX = 2**31 - 1
 def command(
     bindings: tuple[str, ...],
     clusters: tuple[str, ...],
+    karmada_kubeconfig: str | None,
+    karmada_context: str | None,
     members: tuple[str, ...],
     available: str | None,
     estimators: tuple[str, ...],
@@ -74,9 +88,11 @@ def command(
     \b
     podium divide -f binding.yaml --clusters clusters.yaml --explain
     podium divide -f web.yaml -f policy.yaml --member east=east.yaml --member west=west.yaml
+    podium divide -f binding.yaml --karmada-kubeconfig FILE --enable-scheduler-estimator
 
     The first takes available replicas from the clusters' resource summaries and models. The second needs no Karmada:
-    web.yaml is a workload, policy.yaml its PropagationPolicy, and a member's file has its nodes and pods.
+    web.yaml is a workload, policy.yaml its PropagationPolicy, and a member's file has its nodes and pods. The third
+    asks a running Karmada's estimator servers.
 
     \b
     podium divide --cases FILE
@@ -84,17 +100,23 @@ def command(
     This answers recorded questions to Karmada's scheduler, with the faults of its release 1.18.
     """  # noqa: D301
     click.get_current_context().with_resource(exit_at_sigint())
+    from podium.client.credentials import ConnectionConfigError
     from podium.engine.errors import ClusterError
     from podium.estimator.division.attempts import Options
     from podium.estimator.division.fleet import Fleet
     from podium.estimator.division.questions import GATES
     from podium.estimator.general import ModelsSemantics
 
-    if cases is not None and (bindings or clusters or members or available or estimators or other_bindings):
+    karmada = _karmada(karmada_kubeconfig, karmada_context)
+    if cases is not None and (bindings or clusters or karmada or members or available or estimators or other_bindings):
         raise click.UsageError("--cases brings its own bindings and clusters")
+    if clusters and karmada:
+        raise click.UsageError("give Cluster objects either with --clusters or with --karmada-kubeconfig")
     member_files = dict(_pairs("--member", members, "NAME=FILE"))
-    if cases is None and not (bindings and (clusters or member_files)):
-        raise click.UsageError("give a binding with -f, and its clusters with --clusters or --member")
+    if cases is None and not (bindings and (clusters or karmada or member_files)):
+        raise click.UsageError(
+            "give a binding with -f, and its clusters with --clusters, --karmada-kubeconfig or --member"
+        )
     files.demand_one_stdin((*bindings, *clusters, *member_files.values(), other_bindings, cases))
     gates = boolean_gates(feature_gates, GATES)
     try:
@@ -102,7 +124,7 @@ def command(
             _answer_cases(cases)
             return
         options = Options(propagate_empty=enable_empty_workload_propagation, **gates)
-        sources = _Sources(bindings, clusters, member_files, other_bindings)
+        sources = _Sources(bindings, clusters, member_files, other_bindings, karmada)
         addresses = {name: [address] for name, address in _pairs("--estimator", estimators, "NAME=HOST:PORT")}
         numbers = _available(available)
         # With discovery, clusters whose numbers are given are not asked.
@@ -119,7 +141,7 @@ def command(
         random = Random(seed) if seed is not None else None
         question = fleet.question(sources.bindings, sources.name, sources.neighbours, options, random)
         is_divided = _print_answer(question, explain=explain, output=output)
-    except (EstimateError, ClusterError) as error:
+    except (EstimateError, ClusterError, ConnectionConfigError) as error:
         raise click.ClickException(str(error)) from error
     if tells_by_status and not is_divided:
         raise SystemExit(EXIT_FITS_NOWHERE)
@@ -134,12 +156,14 @@ class _Sources:
         clusters: tuple[str, ...],
         members: Mapping[str, str],
         other_bindings: str | None,
+        karmada: KarmadaApi | None,
     ) -> None:
         from podium.cli.cluster_source import objects_in
 
         self.name = ", ".join(bindings)
         self.bindings = objects_in(bindings)
-        self.clusters = objects_in(clusters)
+        self.karmada = karmada
+        self.clusters = _clusters_in(karmada) if karmada else objects_in(clusters)
         self.members = {name: objects_in([file]) for name, file in members.items()}
         self.neighbours = objects_in([other_bindings]) if other_bindings is not None else []
 
@@ -169,10 +193,30 @@ def _server_answers(
     if exclusions is not None:
         without = {*left_out, *exclusions, *addresses}
         names = [item.key for item in clusters if item.key not in without]
-        addresses |= addresses_by_service(names, sources.clusters, settings)
+        addresses |= (
+            addresses_in_karmada(names, sources.karmada, settings)
+            if sources.karmada
+            else addresses_by_service(names, sources.clusters, settings)
+        )
     spec, _ = binding_in(sources.bindings, sources.name)
     in_sets = options.multiple_pod_templates and is_one_cluster_of_components(spec)
     return ask_servers(servers_of(addresses, settings), spec, in_sets=in_sets)
+
+
+def _karmada(kubeconfig: str | None, context: str | None) -> KarmadaApi | None:
+    """Return Karmada's API server; None if no option names it."""
+    if not kubeconfig and not context:
+        return None
+    from podium.estimator.client.karmada import KarmadaApi
+
+    return KarmadaApi(kubeconfig, context)
+
+
+def _clusters_in(karmada: KarmadaApi) -> list[LocatedManifest]:
+    """List the Cluster objects. Raises: ConnectionConfigError, EstimateError."""
+    from podium.estimator.client.karmada import list_clusters
+
+    return event_loop.run(lambda: list_clusters(karmada))
 
 
 def _print_answer(question: Question, *, explain: bool, output: str) -> bool:

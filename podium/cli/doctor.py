@@ -204,6 +204,7 @@ async def _examine(
             return
         if release_asked() is None:
             good = await as_of_server(report, session, good)
+        report.ok("rules", f"podium decides as kube-scheduler {good.config.release.minor}")
         await examine(
             report,
             session,
@@ -217,7 +218,7 @@ async def _examine(
 
 async def as_of_server(report: Report, session: ApiSession, good: Usable) -> Usable:
     """Return the configuration by the rules of the API server's release, as `podium run` reads it."""
-    from podium.daemon.server_release import release_of
+    from podium.client.server_version import release_of
     from podium.objects.api_errors import ApiError
 
     # A server that does not say its version is reported by the checks that follow.

@@ -18,6 +18,7 @@ from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.configuration import estimator_rules, plugin_option
 from podium.cli.options.karmada import as_karmada_option, boolean_gates, models_semantics_option
 from podium.cli.options.paths import FILE
+from podium.cli.options.releases import as_the_cluster, take_release_of
 from podium.cli.options.time_limit import current_time_limit, note_size, warn_of_time_limit
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, write_json_line
 from podium.estimator.errors import EstimateError
@@ -25,6 +26,7 @@ from podium.estimator.errors import EstimateError
 if TYPE_CHECKING:
     from podium.engine.files import LocatedManifest
     from podium.engine.manifests import Manifest
+    from podium.estimator.accurate import Rules
     from podium.estimator.cluster_objects import Cluster
     from podium.estimator.member import Gates
     from podium.estimator.requirements import ReplicaRequirements
@@ -70,6 +72,7 @@ _GATE_NAMES = {
     help="A KubeSchedulerConfiguration, whose first profile decides in accurate mode.",
 )
 @plugin_option
+@as_the_cluster
 @click.option("--explain", is_flag=True, help="Show for each node how many replicas fit and what limits them.")
 @click.option("--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if no replica fits.")
 @output_option()
@@ -127,7 +130,7 @@ def command(
     if mode == "accurate" and (cases is not None or explain or feature_gates):
         raise click.UsageError("--cases, --explain and --feature-gates go with --mode parity")
     files.demand_one_stdin((*clusters, workload, *cluster_objects, config))
-    rules = estimator_rules(config, plugins, mode)
+    rules = _rules(clusters, (kubeconfig, context), config, plugins, mode)
     gates = gates_of(feature_gates)
     try:
         if cases is not None:
@@ -167,6 +170,19 @@ def command(
         print_value(answer, output)
     if tells_by_status and not answer["replicas"]:
         raise SystemExit(EXIT_FITS_NOWHERE)
+
+
+def _rules(
+    clusters: tuple[str, ...],
+    live: tuple[str | None, str | None],
+    config: Path | None,
+    plugins: tuple[str, ...],
+    mode: str,
+) -> Rules | None:
+    """Return what decides on accurate estimates, by the running cluster's release; None in parity mode."""
+    if mode == "accurate":
+        take_release_of(clusters, *live)
+    return estimator_rules(config, plugins, mode)
 
 
 def gates_of(text: str, other_gates: Mapping[str, str] = MappingProxyType({})) -> Gates:

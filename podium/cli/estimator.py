@@ -13,11 +13,13 @@ from podium.cli import event_loop, files
 from podium.cli.estimate import STATUS_GATES, gates_of
 from podium.cli.estimator_summary import summary
 from podium.cli.groups import CommandGroup
+from podium.cli.kubeconfig_contexts import contexts_of
 from podium.cli.options.addresses import PORT_MAX, address
 from podium.cli.options.configuration import estimator_rules, plugin_option
 from podium.cli.options.durations import duration
 from podium.cli.options.logs import logging_options
 from podium.cli.options.paths import FILE, FOLDER
+from podium.cli.options.releases import decide_as_option
 from podium.lib.log import get_logger
 
 if TYPE_CHECKING:
@@ -85,6 +87,7 @@ def command() -> None:
     help="A KubeSchedulerConfiguration, whose first profile decides in accurate mode.",
 )
 @plugin_option
+@decide_as_option("that of each member's API server, in accurate mode")
 @click.option("--report-status", is_flag=True, help="Write the members' summaries into Karmada's Cluster objects.")
 @click.option("--karmada-kubeconfig", type=FILE, help="The kubeconfig of Karmada's API server, for --report-status.")
 @click.option("--karmada-context", help="The context of that kubeconfig.")
@@ -245,7 +248,7 @@ def _sources(
         return [Source(cluster_name, kubeconfig, contexts[0] if contexts else None, master)]
     if kubeconfig is None and not contexts:
         return []
-    return [Source(name, kubeconfig, name, master) for name in contexts or _contexts_of(str(kubeconfig))]
+    return [Source(name, kubeconfig, name, master) for name in contexts or contexts_of(str(kubeconfig))]
 
 
 def _folder(directory: str | None) -> Path | None:
@@ -256,12 +259,3 @@ def _folder(directory: str | None) -> Path | None:
         if not any(Path(directory).iterdir()):
             get_logger("estimator").warning("The directory has no kubeconfigs yet", folder=directory)
     return Path(directory)
-
-
-def _contexts_of(kubeconfig: str) -> list[str]:
-    from podium.client.kubeconfig import KubeconfigError, context_names
-
-    try:
-        return context_names(Path(kubeconfig))
-    except KubeconfigError as error:
-        raise click.ClickException(f"kubeconfig {kubeconfig}: {error}") from error

@@ -16,6 +16,7 @@ from podium.cli.output import say
 
 if TYPE_CHECKING:
     from podium.engine.files import LocatedManifest
+    from podium.estimator.client.karmada import KarmadaApi
     from podium.estimator.division.bindings import BindingSpec
 
 _OPTIONS = (
@@ -122,8 +123,26 @@ def addresses_by_service(
         try:
             addresses[cluster] = addresses_of(service, prefix, cluster, namespace, settings["scheduler_estimator_port"])
         except EstimateError as error:
-            say(f"warning: without the estimator server of {cluster}: {error}", err=True)
+            _warn_of_missing_server(cluster, str(error))
     return addresses
+
+
+def addresses_in_karmada(
+    clusters: Iterable[str], karmada: KarmadaApi, settings: Mapping[str, Any]
+) -> dict[str, Sequence[str]]:
+    """Look up the clusters' servers in Karmada's API server, and name those without on standard error.
+
+    Raises:
+        ConnectionConfigError: the kubeconfig cannot be used.
+    """
+    from podium.estimator.client.karmada import ServiceNames, look_up_servers
+
+    prefix, namespace = (settings[f"scheduler_estimator_service_{name}"] for name in ("prefix", "namespace"))
+    names = ServiceNames(prefix, namespace, settings["scheduler_estimator_port"])
+    servers = event_loop.run(lambda: look_up_servers(karmada, list(clusters), names))
+    for cluster, error_text in sorted(servers.errors.items()):
+        _warn_of_missing_server(cluster, error_text)
+    return dict(servers.targets)
 
 
 def estimator_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -167,5 +186,9 @@ def ask_servers(servers: Servers, spec: BindingSpec, *, in_sets: bool) -> Mappin
         lambda: asking.ask_servers(servers.addresses, spec, tls, servers.timeout_s, in_sets=in_sets)
     )
     for name, error_text in sorted(answers.errors.items()):
-        say(f"warning: without the estimator server of {name}: {error_text}", err=True)
+        _warn_of_missing_server(name, error_text)
     return answers.replicas
+
+
+def _warn_of_missing_server(cluster: str, error_text: str) -> None:
+    say(f"warning: without the estimator server of {cluster}: {error_text}", err=True)

@@ -16,10 +16,10 @@ from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.configuration import Usable, plugin_option, usable
 from podium.cli.options.paths import FILE
-from podium.cli.options.releases import decide_as_option, release_asked
+from podium.cli.options.releases import OF_THE_CLUSTER, decide_as_option, release_asked, take_release_of
 from podium.cli.options.time_limit import current_time_limit, note_size, warn_of_time_limit
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, write_json_line
-from podium.config import EVALUATED, FIRST, NEWEST, default_configuration, default_gates
+from podium.config import EVALUATED, FIRST, default_configuration, default_gates
 
 if TYPE_CHECKING:
     from podium.insight.evaluate import PodAnswer
@@ -35,7 +35,7 @@ TOP: Final = 10
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
 @decide_as_option(
-    f"the newest that podium knows, {NEWEST.minor}",
+    OF_THE_CLUSTER,
     EVALUATED,
     f" Of {next(iter(EVALUATED))}, which scheduler-plugins is built on, only how it scores; else it is {FIRST.minor}.",
 )
@@ -90,6 +90,8 @@ def command(
     if not scenarios and pod_file is None:
         raise click.UsageError("give the pod with --pod, or files of scenarios")
     files.demand_one_stdin((*clusters, pod_file, config))
+    if pod_file is not None:
+        take_release_of(clusters, kubeconfig, context)
     good = usable(config, plugins, to_run=False)
     if pod_file is None:
         _answer_scenarios(scenarios, good)
@@ -101,7 +103,7 @@ def command(
 
         print_table(answer, None if shows_all else top or TOP)
     else:
-        print_value(answer.to_json(), output)
+        print_value(answer.to_json() | {"decidesAs": good.config.release.minor}, output)
     if tells_by_status and answer.evaluation.node is None:
         raise SystemExit(EXIT_FITS_NOWHERE)
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import msgspec
-import orjson
 
 from podium.cli import event_loop
 from podium.cli.running_podium import page_of
@@ -51,6 +50,11 @@ class _Pod(msgspec.Struct, frozen=True):
     spec: _PodSpec = _PodSpec()
 
 
+class _Configz(msgspec.Struct, rename="camel", frozen=True):
+    componentconfig: msgspec.Raw = msgspec.Raw(b"")
+    decides_as: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class LeaderAnswer:
     """The answer of the leader.
@@ -59,11 +63,13 @@ class LeaderAnswer:
         leader: the leader's own pod, with the namespace.
         story: the page about the pod in question; None if the leader knows no such pod.
         configuration: the leader's KubeSchedulerConfiguration; None if the user may not see it.
+        decides_as: the minor of Kubernetes as which the leader decides; None if it is unknown.
     """
 
     leader: str
     story: bytes | None
     configuration: bytes | None
+    decides_as: str | None = None
 
 
 def ask_leader(
@@ -110,10 +116,10 @@ async def _ask_leader(session: ApiSession, credentials: Credentials, lease: str,
             if not error.reason:
                 raise
         try:
-            configuration: bytes | None = _configuration_in(await get(link, "/configz"))
+            configz = _read_configz(await get(link, "/configz"))
         except (Forbidden, NotFound):
-            configuration = None
-        return LeaderAnswer(f"{namespace}/{name}", story, configuration)
+            configz = _Configz()
+        return LeaderAnswer(f"{namespace}/{name}", story, bytes(configz.componentconfig) or None, configz.decides_as)
 
     try:
         tls = credentials.unverified_tls()
@@ -160,10 +166,9 @@ async def _https_port(session: ApiSession, namespace: str, name: str, lease: str
     return next((port.container_port for port in ports if port.name == "https"), _DEFAULT_PORT)
 
 
-def _configuration_in(body: bytes) -> bytes | None:
-    """Extract the configuration from a response of /configz; None if it has none."""
+def _read_configz(body: bytes) -> _Configz:
+    """Return the page /configz; an empty one if it cannot be read."""
     try:
-        page = orjson.loads(body)
-        return orjson.dumps(page["componentconfig"])
-    except (ValueError, LookupError, TypeError):
-        return None
+        return msgspec.json.decode(body, type=_Configz)
+    except msgspec.MsgspecError:
+        return _Configz()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -30,43 +30,42 @@ def _errors_escaped() -> Iterator[None]:
         raise
 
 
+_SECTIONS: Final[Mapping[str, Sequence[str]]] = {
+    "Run": ("run", "shadow", "record", "provisioner", "estimator"),
+    "Ask": (
+        *("why", "evaluate", "what-if", "capacity", "make-room", "plan", "consolidate"),
+        *("estimate", "divide", "clusters"),
+    ),
+    "Study": ("replay", "diff", "sweep"),
+    "Check": ("config", "doctor", "version"),
+    "Try": ("demo", "sandbox", "completion"),
+}
+"""The commands by what they are for."""
+
+_SENTENCE_MAX: Final = 200
+
+
 class _Commands(CommandGroup):
     """A group whose subcommands are imported on use, so that `podium config check` does not load an HTTP stack."""
 
-    _MODULES = (
-        "capacity",
-        "completion",
-        "config",
-        "consolidate",
-        "demo",
-        "diff",
-        "divide",
-        "doctor",
-        "estimate",
-        "estimator",
-        "evaluate",
-        "plan",
-        "provisioner",
-        "record",
-        "replay",
-        "run",
-        "sandbox",
-        "shadow",
-        "sweep",
-        "version",
-        "what-if",
-        "why",
-    )
-
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """List the names of all commands."""
+        """List the names of all commands, section by section."""
         del ctx
-        return list(self._MODULES)
+        return [name for names in _SECTIONS.values() for name in names]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what each command does, in a sentence, below the heading of its section."""
+        for title, names in _SECTIONS.items():
+            commands = {name: self.get_command(ctx, name) for name in names}
+            # click's own list cuts sentences off after 45 characters.
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name, command.get_short_help_str(_SENTENCE_MAX)) for name, command in commands.items() if command]
+                )
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return the command of that name."""
-        del ctx
-        if cmd_name not in self._MODULES:
+        if cmd_name not in self.list_commands(ctx):
             return None
         with garbage_collection.collection_disabled(), interrupts.exit_130_at_once():
             module = __import__(f"podium.cli.{cmd_name.replace('-', '_')}", fromlist=["command"])

@@ -30,6 +30,7 @@ from podium.objects.errors import FieldError
 
 if TYPE_CHECKING:
     from podium.engine.files import LocatedManifest
+    from podium.provisioner.planners.placed_plans import PurchaseSearch
     from podium.provisioner.provisioning.plan_basis import PlanBasis
     from podium.provisioner.reports.plan import PlanReport
 
@@ -44,7 +45,16 @@ if TYPE_CHECKING:
     is_flag=True,
     help="End with the first pass of Karpenter's loop, though another would place more pods.",
 )
-@click.option("--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if a pod stays.")
+@click.option(
+    "--search",
+    type=click.Choice(["greedy", "exhaustive"]),
+    default="greedy",
+    show_default=True,
+    help="With --rules podium: how to look for nodes; exhaustive proves that no other purchase is cheaper.",
+)
+@click.option(
+    "--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if a pod cannot be placed."
+)
 @output_option()
 def command(
     rules: str,
@@ -53,6 +63,7 @@ def command(
     why: str | None,
     cases: str | None,
     one_pass: bool,
+    search: PurchaseSearch,
     tells_by_status: bool,
     output: str,
     **options: Any,
@@ -83,6 +94,8 @@ def command(
         raise click.UsageError("--cases are answered by Karpenter's rules")
     if is_podium and one_pass:
         raise click.UsageError("--one-pass is for Karpenter's rules")
+    if not is_podium and search != "greedy":
+        raise click.UsageError("--search exhaustive is for --rules podium")
     if cases is not None:
         if not _answer_cases(cases):
             raise SystemExit(EXIT_FAILED)
@@ -92,7 +105,7 @@ def command(
             objects = question.objects()
             basis = _basis(question, objects)
             plan = (
-                _plan_by_podium(basis, objects, config, plugins)
+                _plan_by_podium(basis, question, objects, config, plugins, search)
                 if is_podium
                 else _plan_by_karpenter(basis, objects, one_pass=one_pass)
             )
@@ -124,23 +137,31 @@ def _basis(question: Question, objects: list[LocatedManifest]) -> PlanBasis:
 
 def _plan_by_karpenter(basis: PlanBasis, objects: list[LocatedManifest], *, one_pass: bool) -> PlanReport:
     from podium.lib.system_clock import SystemClock
+    from podium.provisioner.reports.idle_gangs import groups_in
     from podium.provisioner.reports.plan import PlanReport
     from podium.provisioner.scheduling.device_use import DeviceUse
 
     devices = DeviceUse.of_manifests(item.manifest for item in objects)
-    return PlanReport.by_karpenter(basis, SystemClock().now(), devices, current_time_limit(), one_pass=one_pass)
+    groups = groups_in(item.manifest for item in objects)
+    now_s, limit = SystemClock().now(), current_time_limit()
+    return PlanReport.by_karpenter(basis, now_s, devices, groups, limit, one_pass=one_pass)
 
 
 def _plan_by_podium(
-    basis: PlanBasis, objects: list[LocatedManifest], config: Path | None, plugins: tuple[str, ...]
+    basis: PlanBasis,
+    question: Question,
+    objects: list[LocatedManifest],
+    config: Path | None,
+    plugins: tuple[str, ...],
+    search: PurchaseSearch,
 ) -> PlanReport:
     from podium.lib.system_clock import SystemClock
     from podium.provisioner.planners.placed_plans import plan_with_podium
     from podium.provisioner.reports.plan import PlanReport
 
-    cluster = scheduled_cluster(objects, config, plugins)
+    cluster = scheduled_cluster(question, objects, config, plugins)
     limit = current_time_limit()
-    plan = plan_with_podium(basis, cluster, SystemClock().now(), limit)
+    plan = plan_with_podium(basis, cluster, SystemClock().now(), limit, search)
     return PlanReport(basis, plan, limit.is_noticed)
 
 

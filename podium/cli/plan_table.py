@@ -12,6 +12,7 @@ from rich.text import Text
 
 from podium.cli.plain_text import console as console_of_text
 from podium.cli.plain_text import plain
+from podium.lib.plurals import count_of
 from podium.objects.quantity import milli_value
 from podium.objects.resource_names import is_extended_resource
 from podium.provisioner.reports.plan import GATED, NOMINATED
@@ -30,22 +31,28 @@ def print_plan(answer: Mapping[str, Any]) -> None:
         console.print(_new_nodes(answer["new_nodes"]))
     if answer["existing"]:
         rows = ((node, f"{len(pods):,}", some_of(pods)) for node, pods in answer["existing"].items())
-        console.print(table(("NODE THAT IS THERE", "TAKES", "PODS"), rows))
+        console.print(table(("EXISTING NODE", "TAKES", "PODS"), rows))
     if answer["unschedulable"]:
-        console.print(table(("PODS THAT STAY", "NODEPOOL", "WHY"), _staying(answer["unschedulable"])))
+        console.print(table(("UNPLACED PODS", "NODEPOOL", "WHY"), _staying(answer["unschedulable"])))
+    stuck_gangs = [gang for gang in answer.get("gangs", ()) if not gang["starts"]]
+    if stuck_gangs:
+        rows = ((gang["gang"], f"{gang['needed']:,} of {gang['members']:,}", gang["lacks"]) for gang in stuck_gangs)
+        console.print(table(("GANG THAT DOES NOT START", "NEEDS", "WHY"), rows))
     if answer["ignored"]:
         console.print(table(("IGNORED POD", "WHY"), answer["ignored"].items()))
     if answer["skipped"]:
         console.print(table(("NODEPOOL WITHOUT NODES TO BUY", "WHY"), answer["skipped"].items()))
     if answer.get("preempted"):
-        console.print(table(("POD THAT IS PREEMPTED",), ((pod,) for pod in answer["preempted"])))
+        console.print(table(("PREEMPTED POD",), ((pod,) for pod in answer["preempted"])))
     console.print(_utilisation(answer["utilisation"]))
     console.print(_verdict(answer))
+    if "proof" in answer:
+        console.print(Text(answer["proof"]["text"], "green" if answer["proof"]["proven"] else "yellow"))
     # Without prices, sizes were compared, and a reader must not take them for costs.
     if any(node["price"] is None for node in answer["new_nodes"]):
         console.print(Text(_WITHOUT_PRICES, "yellow"))
     for why, count in sorted(Counter(map(_group_of, answer["not_tried_reasons"].values())).items()):
-        console.print(Text(f"{_pods(count)} not planned for: {why}", "yellow"))
+        console.print(Text(f"{count_of(count, 'pod')} not planned for: {why}", "yellow"))
 
 
 def _group_of(reason: str) -> str:
@@ -63,9 +70,9 @@ def print_reasons(answer: Mapping[str, Any]) -> None:
     if answer.get("pools"):
         console.print(table(("NODEPOOL", "WHY NO NODE IS BOUGHT"), answer["pools"].items()))
     if answer.get("nodes"):
-        console.print(table(("NODE THAT IS THERE", "WHY IT DOES NOT TAKE THE POD"), answer["nodes"].items()))
+        console.print(table(("EXISTING NODE", "WHY THE POD DOES NOT FIT"), answer["nodes"].items()))
     if answer.get("new_nodes"):
-        console.print(table(("NEW NODE FOR", "WHY IT DOES NOT TAKE THE POD, TOO"), answer["new_nodes"].items()))
+        console.print(table(("NEW NODE FOR", "WHY THE POD DOES NOT FIT, TOO"), answer["new_nodes"].items()))
     console.print(Text.assemble(plain(answer["pod"], "bold"), " ", plain(answer["outcome"])))
 
 
@@ -170,21 +177,20 @@ def _verdict(answer: Mapping[str, Any]) -> Text:
     count = sum(len(node["pods"]) for node in nodes)
     parts = [Text("No node to buy")]
     if nodes:
-        bought = "1 node" if len(nodes) == 1 else f"{len(nodes):,} nodes"
         cost = ""
         if answer["hourly_cost"] is not None:
             cost = f": {answer['hourly_cost']:,.4f} per hour, {answer['monthly_cost']:,.2f} per month"
         passes = f" in {answer['passes']} passes" if "passes" in answer else ""
-        parts = [Text.assemble((f"{bought} to buy", "bold green"), f" for {_pods(count)}{passes}{cost}")]
+        parts = [
+            Text.assemble(
+                (f"{count_of(len(nodes), 'node')} to buy", "bold green"), f" for {count_of(count, 'pod')}{passes}{cost}"
+            )
+        ]
     if pod_count:
-        parts.append(Text(f"{_pods(pod_count)} on nodes that are there"))
+        parts.append(Text(f"{count_of(pod_count, 'pod')} on existing nodes"))
     if answer["unschedulable"]:
-        parts.append(Text(f"{_pods(len(answer['unschedulable']))} left", "bold red"))
+        parts.append(Text(f"{count_of(len(answer['unschedulable']), 'pod')} unplaced", "bold red"))
     return Text("; ").join(parts)
-
-
-def _pods(count: int) -> str:
-    return "1 pod" if count == 1 else f"{count:,} pods"
 
 
 def some_of(pods: Sequence[str]) -> str:

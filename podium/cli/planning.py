@@ -15,6 +15,7 @@ from podium.cli import files
 from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.configuration import plugin_option
 from podium.cli.options.paths import FILE
+from podium.cli.options.releases import as_the_cluster, release_asked, take_release_of
 from podium.cli.options.time_limit import note_size
 from podium.cli.output import say
 from podium.objects.errors import FieldError
@@ -106,7 +107,7 @@ def planning_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def rules_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say who judges whether a pod fits: `rules`, `config` and `plugins`."""
+    """Add the options that say who judges whether a pod fits: `rules`, `config`, `plugins`, and `--decide-as`."""
     config = click.option(
         "--config",
         type=click.Path(path_type=Path),
@@ -119,18 +120,22 @@ def rules_options(function: Callable[..., Any]) -> Callable[..., Any]:
         show_default=True,
         help="Who judges whether a pod fits: Karpenter's simulation, or podium's own plugins.",
     )
-    return rules(config(plugin_option(function)))
+    return rules(config(plugin_option(as_the_cluster(function))))
 
 
 def demand_rules(rules: str, config: Path | None, plugins: tuple[str, ...]) -> bool:
     """Return True if podium's own plugins judge. Raises: click.UsageError if only options for them are given."""
-    if (config is not None or plugins) and rules != "podium":
-        raise click.UsageError("--config and --plugin are for --rules podium")
+    if (config is not None or plugins or release_asked() is not None) and rules != "podium":
+        raise click.UsageError("--config, --plugin and --decide-as are for --rules podium")
     return rules == "podium"
 
 
-def scheduled_cluster(objects: list[LocatedManifest], config: Path | None, plugins: tuple[str, ...]) -> Cluster:
-    """Return the cluster as podium's own plugins see it. What cannot be read is left out, with a warning.
+def scheduled_cluster(
+    question: Question, objects: list[LocatedManifest], config: Path | None, plugins: tuple[str, ...]
+) -> Cluster:
+    """Return the cluster as podium's own plugins see it, by its own minor's rules unless `--decide-as` names one.
+
+    What cannot be read is left out, with a warning.
 
     Raises: click.ClickException if the configuration or a plugin cannot be used.
     """
@@ -138,6 +143,7 @@ def scheduled_cluster(objects: list[LocatedManifest], config: Path | None, plugi
     from podium.cli.options.configuration import usable
     from podium.insight.loading import Loader
 
+    take_release_of(question.clusters, question.kubeconfig, question.context)
     good = usable(config, plugins, to_run=False)
     # Without a configuration any scheduler name is podium's, since nothing says which names are served.
     result = Loader(good.config, good.plugins, any_scheduler=config is None, may_be_empty=True).read(objects)

@@ -10,11 +10,12 @@ import click
 from podium.cli import event_loop, files
 from podium.cli.groups import CommandGroup
 from podium.cli.options.addresses import address
-from podium.cli.options.configuration import usable
+from podium.cli.options.configuration import readable_as_any, usable
 from podium.cli.options.durations import duration
 from podium.cli.options.logs import logging_options
 from podium.cli.options.paths import FILE
 from podium.cli.options.plugin_loading import exit_0_at_sigterm
+from podium.cli.options.releases import release_to_run
 from podium.cli.planning import PROVIDERS, Question, demand_rules, purchase_options, rules_options
 from podium.objects.errors import FieldError
 
@@ -142,7 +143,8 @@ def run(
     if demand_rules(rules, config, plugins):
         # Importing plugins may take long, and SIGTERM must end the process meanwhile.
         with exit_0_at_sigterm():
-            good = usable(config, plugins, to_run=False)
+            good = readable_as_any(lambda release: usable(config, plugins, to_run=False, release=release))
+        good = good.as_of(release_to_run(kubeconfig, None, context=context)[0])
         placing = Placing(good.config, good.plugins, any_scheduler=config is None)
     options = Options(
         kubeconfig=kubeconfig,

@@ -45,7 +45,7 @@ def _parse_window(_: click.Context, parameter: click.Parameter, text: str | None
     with suppress(ValueError):
         return ReplayWindow(wall_s=parse_time(text))
     raise click.BadParameter(
-        f"{text!r} is no number of attempts, no duration such as 10m, and no time such as 2026-05-04T03:00:00Z",
+        f"{text!r} is not a number of attempts, a duration (10m) or a time (2026-05-04T03:00:00Z)",
         param=parameter,
     )
 

@@ -13,6 +13,7 @@ import click
 from podium.cli import event_loop
 from podium.cli.options.access import access_options, take_access_options
 from podium.cli.options.configuration import (
+    BadConfiguration,
     Usable,
     connection_options,
     feature_gates_option,
@@ -36,7 +37,7 @@ from podium.objects.quantity import QuantityError, parse
 
 if TYPE_CHECKING:
     from podium.daemon.app import App
-    from podium.daemon.options import Options
+    from podium.daemon.options import Options, ReleaseOrigin
     from podium.recording.recorder import Recorder
 
 log = get_logger("config")
@@ -161,6 +162,12 @@ def _flags(context: click.Context) -> dict[str, str]:
     help="The memory for the last scheduling attempts, which podium why --url shows; 0 keeps none.",
 )
 @click.option(
+    "--show-hidden-metrics-for-version",
+    "hidden_metrics_version",
+    metavar="VERSION",
+    help="Show metrics that are deprecated, and otherwise hidden. VERSION must be the minor before the one decided as.",
+)
+@click.option(
     "--ui",
     "has_live_page",
     is_flag=True,
@@ -205,6 +212,7 @@ def command(
     preempts_pods_of_others: bool,
     avoids_conflicts: bool,
     recorder_bytes: int,
+    hidden_metrics_version: str | None,
     has_live_page: bool,
     reloads: bool,
     record: Path | None,
@@ -237,15 +245,12 @@ def command(
         names = named_for_running(config, options_by_name, is_default_scheduler=is_default_scheduler)
         return usable(config, plugins, feature_gates, change=names, release=release)
 
-    def say(plugin: str, seconds: float) -> None:
-        log.warning("Importing a plugin takes long", plugin=plugin, seconds=seconds)
-
     # Until the loop handles the signal itself: plugins are imported, and constructed, before that.
     click.get_current_context().with_resource(exit_0_at_sigterm())
-    with limited_loading(say):
+    with limited_loading(_warn_of_slow_plugin):
         good = readable_as_any(read)
-    release, origin = release_to_run(kubeconfig or good.config.client_connection.kubeconfig or None, master)
-    good = good.as_of(release)
+    good, origin = _as_to_run(good, kubeconfig, master, hidden_metrics_version)
+    release = good.config.release
     for warning in good.warnings:
         log.warning("Configuration", warning=warning)
     options = Options(
@@ -269,6 +274,7 @@ def command(
         release_is=origin,
         source=ConfigurationSource(config, _plugin_files(plugins), lambda: read(release)) if reloads else None,
         tracing=tracing,
+        shows_deprecated_metrics=bool(hidden_metrics_version),
     )
     recorder = None if record is None else _recorder(record, good, options, plugins, feature_gates, hashes_names)
     try:
@@ -276,6 +282,27 @@ def command(
     finally:
         if recorder is not None:
             recorder.close()
+
+
+def _warn_of_slow_plugin(plugin: str, seconds: float) -> None:
+    log.warning("Importing a plugin takes long", plugin=plugin, seconds=seconds)
+
+
+def _as_to_run(
+    good: Usable, kubeconfig: str | None, master: str | None, hidden_metrics_version: str | None
+) -> tuple[Usable, ReleaseOrigin]:
+    """Return the configuration as the release to run has it, and where the release comes from.
+
+    Raises:
+        BadConfiguration: this release cannot read it, or has not hidden metrics of that version.
+    """
+    release, origin = release_to_run(kubeconfig or good.config.client_connection.kubeconfig or None, master)
+    if hidden_metrics_version and hidden_metrics_version != release.minor_before:
+        rule = f"must be omitted or have the value {release.minor_before!r}; only the previous minor version is allowed"
+        raise BadConfiguration(
+            [f"--show-hidden-metrics-for-version: Invalid value: {hidden_metrics_version!r}: {rule}"]
+        )
+    return good.as_of(release), origin
 
 
 def _demand_sound_recording(record: Path | None, *, hashes_names: bool, reloads: bool) -> None:

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from podium.cli.asking import show
 from podium.cli.plain_text import plain
+from podium.lib.plurals import count_of
 from podium.recording.shadow.comparison import Verdict
 from podium.recording.shadow.report import Disagreement, Report
 
@@ -20,14 +21,16 @@ def print_report(report: Report) -> None:
     """Print the totals and some of the disagreements, those without an explanation first."""
     share = f" ({100 * report.agreed_count / report.compared_count:.2f} %)" if report.compared_count else ""
     parts: list[RenderableType] = [
-        plain(f"{report.compared_count} pod(s) compared, podium agrees on {report.agreed_count}{share}")
+        plain(f"{count_of(report.compared_count, 'pod')} compared, podium agrees on {report.agreed_count}{share}")
     ]
     if report.compared_count:
         parts.append(_count_table("VERDICT", ((verdict.value, report.verdicts[verdict]) for verdict in Verdict)))
     if report.reasons:
         parts.append(_count_table("REASON", ((reason.value, count) for reason, count in report.reasons.most_common())))
         parts.append(_count_table("PLUGIN", report.plugins.most_common()))
-    parts += [plain(f"not compared, {reason}: {count} pod(s)") for reason, count in report.not_compared.items()]
+    parts += [
+        plain(f"not compared, {reason}: {count_of(count, 'pod')}") for reason, count in report.not_compared.items()
+    ]
     values = report.to_json()
     for name, heading in (
         ("evaluation_s", "podium's evaluation of all nodes"),

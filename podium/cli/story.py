@@ -206,10 +206,10 @@ def _queue(story: Story) -> list[RenderableType]:
 
 def _last_attempt(story: Story) -> list[RenderableType]:
     if not story.attempts:
-        return [plain("No attempt at it is kept")]
+        return [plain("No attempt to schedule it is on record")]
     last = story.attempts[0]
-    looked = f"{last.feasible} of the {last.examined} nodes fit that it looked at, of {last.nodes}"
-    line = f"Attempt {last.attempt}, at {last.at}, took {last.decision_seconds * 1000:.2f} ms: {looked}"
+    fit = f"{last.feasible} of the {last.examined} nodes examined fit ({last.nodes} in the cluster)"
+    line = f"Attempt {last.attempt}, at {last.at}, took {last.decision_seconds * 1000:.2f} ms: {fit}"
     ends = {"scheduled": f"It was bound to {last.node}", "binding": f"It is being bound to {last.node}"}
     return [plain(line), plain(ends.get(last.result, f"It was not scheduled: {last.message}"))]
 
@@ -218,7 +218,7 @@ def _findings(story: Story, findings: _Findings, asked_node: str) -> list[Render
     parts: list[RenderableType] = []
     # Later attempts may have ended before they looked at nodes.
     if findings.at != story.attempts[0].at:
-        parts.append(plain(f"What the attempt at {findings.at} found out about nodes:"))
+        parts.append(plain(f"Nodes, as the attempt at {findings.at} evaluated them:"))
     scores = [(score.node, score.total, score.plugins) for score in findings.scores]
     groups = [
         (group.count, group.plugin, f"{group.text}: {group.detail}" if group.detail else group.text, group.examples)

@@ -16,7 +16,7 @@ from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option, usable
 from podium.cli.options.html import html_option, write_page
 from podium.cli.options.paths import FILE
-from podium.cli.options.releases import as_the_newest
+from podium.cli.options.releases import as_the_cluster, take_release_of
 from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
 from podium.cli.output import TEXT, output_option, print_value
 
@@ -52,7 +52,7 @@ def _recording(process: Callable[[Any, Any], None], flag: str, ctx: click.Contex
 @cluster_options
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
-@as_the_newest
+@as_the_cluster
 @click.option("--steps", cls=_InOrder, multiple=True, type=FILE, help="A file of steps, see docs/questions.md.")
 @click.option("--drain", cls=_InOrder, multiple=True, metavar="NODE", help="Cordon a node and move its pods.")
 @click.option("--add-nodes", cls=_InOrder, multiple=True, metavar="N", help="Add nodes; the next --like says which.")
@@ -63,6 +63,7 @@ def _recording(process: Callable[[Any, Any], None], flag: str, ctx: click.Contex
 @click.option("--scale", cls=_InOrder, multiple=True, metavar="NS/KIND/NAME=N", help="Give a workload so many pods.")
 @click.option("--remove", cls=_InOrder, multiple=True, metavar="KIND/[NS/]NAME", help="Delete an object.")
 @click.option("--profile", cls=_InOrder, multiple=True, type=FILE, help="Let another configuration decide.")
+@click.option("--order", "in_batches", is_flag=True, help="With --drain a,b,c: the order and batches to drain them in.")
 @html_option("utilisation and pods by zone before and after, and what becomes of pods")
 @output_option()
 def command(
@@ -71,6 +72,7 @@ def command(
     context: str | None,
     config: Path | None,
     plugins: tuple[str, ...],
+    in_batches: bool,
     html: Path | None,
     output: str,
     **steps: tuple[str, ...],
@@ -81,6 +83,7 @@ def command(
     podium what-if -f cluster.yaml --drain node-1
     podium what-if -f cluster.yaml --add-nodes 3 --like node-2 --scale shop/Deployment/web=20
     podium what-if --kubeconfig FILE --steps steps.yaml
+    podium what-if -f cluster.yaml --drain node-1,node-2,node-3 --order
 
     The steps are carried out in the order given. After each, pending pods are placed as the scheduler would place them.
     """  # noqa: D301
@@ -89,12 +92,18 @@ def command(
     in_order: list[tuple[str, str]] = ctx.meta.get(_IN_ORDER, [])
     if not in_order:
         raise click.UsageError("give steps, such as --drain NODE or --steps FILE")
+    if in_batches:
+        _demand_only_drains(in_order, html)
+        _print_order(clusters, (kubeconfig, context), config, plugins, _names(in_order), output)
+        return
     files.demand_one_stdin((*clusters, config, *steps["apply"], *steps["steps"], *steps["profile"]))
     # The steps first: their files are read before a cluster, which takes longer.
     with errors_shown():
         from podium.insight.steps import Apply, carry_out_steps, pods_applied
         from podium.insight.what_if import outcome_of
 
+        # Configurations among the steps are read by its rules as well.
+        take_release_of(clusters, kubeconfig, context)
         steps_in_order = _Steps(plugins, any_scheduler=config is None).of(in_order)
         load_result = load_cluster(clusters, (kubeconfig, context), config, plugins, pods_applied(steps_in_order))
 
@@ -117,7 +126,44 @@ def command(
 
         print_outcome(texts, outcome)
     else:
-        print_value({"steps": texts, **outcome.as_dict(), **load_result.unknown()}, output)
+        print_value({"steps": texts, **outcome.as_dict(), **load_result.basis()}, output)
+
+
+def _demand_only_drains(in_order: list[tuple[str, str]], html: Path | None) -> None:
+    if html is not None or any(flag != "--drain" for flag, _ in in_order):
+        raise click.UsageError("--order is about nodes to drain: give it with --drain alone")
+
+
+def _names(in_order: list[tuple[str, str]]) -> list[str]:
+    """Return the nodes to drain, of which one option may name several."""
+    return [name for _, value in in_order for name in value.split(",") if name]
+
+
+def _print_order(
+    clusters: tuple[str, ...],
+    live: tuple[str | None, str | None],
+    config: Path | None,
+    plugins: tuple[str, ...],
+    names: list[str],
+    output: str,
+) -> None:
+    """Print the order in which the nodes are drained."""
+    files.demand_one_stdin((*clusters, config))
+    with errors_shown():
+        from podium.insight.room.drain_order import drain_order
+
+        load_result = load_cluster(clusters, live, config, plugins)
+        order = drain_order(load_result.cluster, names, current_time_limit())
+    from podium.cli.cluster_source import warn_of_missing
+
+    warn_of_missing(load_result.missing_kinds())
+    warn_of_time_limit(output)
+    if output == TEXT:
+        from podium.cli.room_table import print_drain_order
+
+        print_drain_order(order)
+    else:
+        print_value(order.as_dict() | load_result.basis(), output)
 
 
 class _Steps:
@@ -139,7 +185,6 @@ class _Steps:
         steps: list[Step] = []
         count: int | None = None
         single: dict[str, Callable[[str], Step]] = {
-            "--drain": Drain,
             "--scale": scale_of,
             "--remove": remove_of,
             "--apply": self._apply,
@@ -158,6 +203,8 @@ class _Steps:
                 count = None
             elif flag == "--steps":
                 steps += self._file(value)
+            elif flag == "--drain":
+                steps += map(Drain, value.split(","))
             else:
                 steps.append(single[flag](value))
         if count is not None:

@@ -11,6 +11,7 @@ from rich.table import Table
 from podium.cli.asking import show
 from podium.cli.plain_text import plain
 from podium.insight.what_if import Move, Outcome, Pending, Spread
+from podium.lib.plurals import count_of
 
 _SHOWN_MAX = 50
 _NAMED_MAX = 10
@@ -20,15 +21,15 @@ _REFUSED = "the API server refuses pods:"
 def print_outcome(steps: Sequence[str], outcome: Outcome) -> None:
     """Print the differences after the steps."""
     parts: list[RenderableType] = [plain(f"after: {', then '.join(steps)}", "bold")]
-    parts += _list("move", [f"{_move_text(move)}: {move.before} → {move.after}" for move in outcome.moved])
-    parts += _list("are placed", [f"{_move_text(move)} → {move.after}" for move in outcome.placed])
-    parts += _list("are pending", _by_reason(outcome.pending), len(outcome.pending))
-    parts += _list("are preempted", [f"{victim.pod} on {victim.node} for {victim.by}" for victim in outcome.preempted])
-    parts += _list("are gone", outcome.gone_for_good)
-    parts += _list("cannot be evicted", [f"{pod.pod}: {', '.join(pod.budgets)}" for pod in outcome.blocked])
+    parts += _list("moved", [f"{_move_text(move)}: {move.before} → {move.after}" for move in outcome.moved])
+    parts += _list("placed", [f"{_move_text(move)} → {move.after}" for move in outcome.placed])
+    parts += _list("left pending", _by_reason(outcome.pending), len(outcome.pending))
+    parts += _list("preempted", [f"{victim.pod} on {victim.node} for {victim.by}" for victim in outcome.preempted])
+    parts += _list("gone", outcome.gone_for_good)
+    parts += _list("not evictable", [f"{pod.pod}: {', '.join(pod.budgets)}" for pod in outcome.blocked])
     parts += _list("", [f"{refusal.workload}: {refusal.reason}" for refusal in outcome.refused], heading=_REFUSED)
     if outcome.still_pending:
-        parts.append(plain(f"{_pods(len(outcome.still_pending))} were pending before and still are: {_some(outcome)}"))
+        parts.append(plain(f"{count_of(len(outcome.still_pending), 'pod')} pending, as before: {_some(outcome)}"))
     parts.append(_usage(outcome))
     parts += _list("", _spreads(outcome.spread.items()), heading="spread of workloads that changed:")
     show(*parts)
@@ -62,14 +63,10 @@ def _some_of(texts: Sequence[str]) -> str:
     return ", ".join(texts[:_NAMED_MAX]) + (f" and {remaining_count} more" if remaining_count > 0 else "")
 
 
-def _pods(count: int) -> str:
-    return f"{count} pod(s)"
-
-
 def _list(predicate: str, texts: Sequence[str], count: int = 0, heading: str = "") -> list[RenderableType]:
     if not texts:
         return []
-    lines: list[RenderableType] = [plain(heading or f"{_pods(count or len(texts))} {predicate}:")]
+    lines: list[RenderableType] = [plain(heading or f"{count_of(count or len(texts), 'pod')} {predicate}:")]
     lines += [plain(f"  {text}") for text in texts[:_SHOWN_MAX]]
     if len(texts) > _SHOWN_MAX:
         lines.append(plain(f"  and {len(texts) - _SHOWN_MAX} more"))

@@ -18,7 +18,7 @@ from podium.cli.interrupts import exit_130_at_once, printed_whole
 from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option, usable
 from podium.cli.options.paths import FILE
-from podium.cli.options.releases import as_the_newest
+from podium.cli.options.releases import as_the_cluster, release_asked
 from podium.cli.options.running_podium import RunningPodium, running_podium_options, take_running_podium
 from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, write_json_line
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @cluster_options
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
-@as_the_newest
+@as_the_cluster
 @running_podium_options
 @click.option("--node", metavar="NAME", help="Also say why the pod is not there, or how that node compares.")
 @click.option("--fix", is_flag=True, help="Find the smallest sets of edits after which the pod fits.")
@@ -74,8 +74,8 @@ def command(
     podium why web-7d4 -n shop --url https://localhost:10259 --token-file FILE
 
     POD is the name of a pod in the cluster, or NAMESPACE/NAME; for a pod that is not there, see podium evaluate. Every
-    blocker of every node is shown, not only the first one. A bound pod is asked about as if it were pending, in the
-    cluster as it is. With --url a running podium tells what its last attempts found, and when it tries again.
+    blocker of every node is shown, not only the first one. A bound pod is evaluated as if it were pending in
+    today's cluster. With --url a running podium tells what its last attempts found, and when it tries again.
 
     \b
     podium why --cases FILE --fix -o json
@@ -104,10 +104,10 @@ def command(
         return
     name = name.in_context(clusters, kubeconfig, context)
     leader, ask = Leader(), partial(_ask_leader, (kubeconfig, context), lease, node=node or "")
-    # With files or a configuration of one's own, the running podium would answer another question.
+    # With files, or a configuration or minor of one's own, the running podium would answer another question.
     if not clusters and config is None and not plugins and lease:
         leader = ask(name)
-        if leader.answers_alone(fix=fix, is_text=output == TEXT):
+        if release_asked() is None and leader.answers_alone(fix=fix, is_text=output == TEXT):
             _show_story(leader, node or "", output, tells_by_status=tells_by_status)
             return
     try:
@@ -223,14 +223,18 @@ def _ask_leader(live: tuple[str | None, str | None], lease: str, pod: PodName, n
         return Leader(problem=f"the running podium was not asked: {error}")
     except ValueError as error:
         return Leader(problem=f"the running podium has an answer that is not that of a podium like this: {error}")
-    configuration, problem = _configuration_of(answer.configuration)
+    configuration, problem = _configuration_of(answer.configuration, answer.decides_as)
     return Leader(answer.leader, answer.story or b"", story, configuration, problem)
 
 
-def _configuration_of(content: bytes | None) -> tuple[KubeSchedulerConfiguration | None, str]:
-    """Read the running podium's configuration; return None and the reason if it cannot be used here."""
-    from podium.config import ConfigError
-    from podium.engine.configurations import read_configuration
+def _configuration_of(content: bytes | None, minor: str | None) -> tuple[KubeSchedulerConfiguration | None, str]:
+    """Read the running podium's configuration; return None and the reason if it cannot be used here.
+
+    Args:
+        minor: of Kubernetes, as which the running podium decides; None if it does not say.
+    """
+    from podium.config import ConfigError, default_gates
+    from podium.engine.configurations import read_configuration, release_named
     from podium.engine.errors import ClusterError
     from podium.plugins import IN_TREE
     from podium.plugins.contrib import CONTRIB
@@ -239,7 +243,9 @@ def _configuration_of(content: bytes | None) -> tuple[KubeSchedulerConfiguration
         return None, "the running podium does not show this user its configuration (/configz)"
     try:
         # Plugins that only the running podium has cannot be constructed here, so its profile cannot be used.
-        return read_configuration(content.decode(), "the running podium's configuration", {**IN_TREE, **CONTRIB}), ""
+        gates = default_gates(release_asked() or release_named(minor))
+        classes = {**IN_TREE, **CONTRIB}
+        return read_configuration(content.decode(), "the running podium's configuration", classes, gates), ""
     except (ConfigError, ClusterError, ValueError) as error:
         return None, f"the running podium's configuration cannot be used here: {error}"
 
@@ -293,7 +299,7 @@ def _print(load_result: LoadResult, answer: PodAnswer, leader: Leader, output: s
         print_why(answer, head, last_message(story) if head and story is not None else "")
         return
     running = {} if story is None else {"running": leader.as_dict()}
-    print_value(answer.as_dict() | running | load_result.unknown(), output)
+    print_value(answer.as_dict() | running | load_result.basis(), output)
 
 
 def _answer_cases(name: str, config: Path | None, plugins: tuple[str, ...]) -> None:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import aiohttp
 
-from podium.objects.api_errors import Forbidden, Unauthorized
+from podium.objects.api_errors import ApiError, Forbidden, Unauthorized, Unreachable
 
 _ADDRESS: Final = "the server's address in the kubeconfig (or --master)"
 
@@ -62,6 +62,14 @@ _BY_VERIFY_CODE: Final = {
     **dict.fromkeys((62, 64), _OTHER_NAME),
 }
 _NETWORK: Final = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN})
+
+
+def explanation_of(error: ApiError, url: str) -> str:
+    """Return what an error of the API server at this URL means, with advice if its user can do something."""
+    if not isinstance(error, Unreachable | Unauthorized | Forbidden):
+        return f"{url}: {error}"
+    cause, advice = diagnosis_of(error)
+    return f"{url}: {cause}: {advice} ({error})"
 
 
 def diagnosis_of(error: BaseException) -> Diagnosis:

@@ -103,6 +103,11 @@ class Informer(Generic[ObjectT]):
         """Return the object with that key (`<namespace>/<name>`, or the name)."""
         return self._items.get(key)
 
+    @property
+    def by_key(self) -> Mapping[str, ObjectT]:
+        """The objects by key, a live view: not to be held across an await."""
+        return self._items
+
     def list(self) -> Iterable[ObjectT]:
         """Return all objects, a live view: not to be held across an await."""
         return self._items.values()

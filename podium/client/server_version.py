@@ -1,10 +1,11 @@
-"""The version of an API server, as `/version` has it."""
+"""The version of an API server, as `/version` has it, and the release that decides as it does."""
 
 from __future__ import annotations
 
 import msgspec
 
 from podium.client.dispatcher import Requester
+from podium.config import Release, release_of_server
 from podium.objects.api_errors import Malformed
 
 _DEADLINE_S = 5.0
@@ -29,3 +30,9 @@ async def server_version(session: Requester) -> ServerVersion:
         return msgspec.json.decode(answer, type=ServerVersion)
     except msgspec.MsgspecError as error:
         raise Malformed(f"/version: {error}") from error
+
+
+async def release_of(session: Requester) -> tuple[Release, str]:
+    """Return the release to decide as for an API server, and its own version. Raises: ApiError."""
+    version = await server_version(session)
+    return release_of_server(version.major, version.minor), version.git_version

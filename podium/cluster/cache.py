@@ -172,10 +172,11 @@ class Cache:
             CacheError: the pod counts on a node already.
         """
         next_state(self.state_of(pod.uid), PodEvent.ASSUME, pod)
-        self._insert(PodState.ASSUMED, pod.on_node(node_name))
+        assumed_pod = pod.on_node(node_name)
+        self._insert(PodState.ASSUMED, assumed_pod)
         self._assumed.add(pod.uid)
         if self.pod_groups is not None:
-            self.pod_groups.assume(pod, node_name)
+            self.pod_groups.assume(assumed_pod)
 
     def forget_pod(self, pod: Pod) -> bool:
         """Forget an assumed pod.

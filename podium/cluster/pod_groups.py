@@ -36,10 +36,10 @@ class PodGroupState:
         yield from self.assigned.values()
         yield from self.assumed.values()
 
-    def assume(self, pod: Pod, node_name: str) -> None:
-        """Move a pod that waits to the assumed ones."""
+    def assume(self, pod: Pod) -> None:
+        """Move a pod that waits to the assumed ones. It names its node."""
         if self.unscheduled.pop(pod.uid, None) is not None:
-            self.assumed[pod.uid] = pod.on_node(node_name)
+            self.assumed[pod.uid] = pod
 
     def forget(self, pod: Pod) -> None:
         """Move an assumed pod back to those that wait."""
@@ -85,12 +85,12 @@ class PodGroupStates:
             state.assumed.pop(pod.uid, None)
             state.assigned[pod.uid] = pod
 
-    def assume(self, pod: Pod, node_name: str) -> None:
-        """Count the pod as assumed on a node."""
+    def assume(self, pod: Pod) -> None:
+        """Count the pod as assumed on the node that it names."""
         state = self._state_of(pod)
         if state is not None:
-            state.unscheduled.setdefault(pod.uid, pod)
-            state.assume(pod, node_name)
+            state.unscheduled.pop(pod.uid, None)
+            state.assumed[pod.uid] = pod
 
     def forget(self, pod: Pod) -> None:
         """Count the pod as assumed no longer; one that was deleted meanwhile stays unknown."""

@@ -73,6 +73,7 @@ class Release:
         sums_resized_pods: a pod that is resized in place counts with the highest of its totals; before, with the total
             of the highest amounts of each container.
         hidden_metrics: those that podium counts and this minor does not have.
+        deprecated_metrics: those that this minor shows with `--show-hidden-metrics-for-version` only.
         needs_installed_drivers: a volume needs a node with its CSI driver, if the CSIDriver says so; the default of the
             gate VolumeLimitScaling, and in a completed configuration its value.
     """
@@ -93,6 +94,7 @@ class Release:
     scores_balance_gain: bool
     sums_resized_pods: bool
     hidden_metrics: frozenset[str]
+    deprecated_metrics: frozenset[str]
     needs_installed_drivers: bool
     default_gates: frozenset[str] = field(init=False)
     """The gates that are on by default."""
@@ -104,6 +106,12 @@ class Release:
     def under(self, on_gates: Container[str]) -> Release:
         """Return the rules with those gates on."""
         return replace(self, needs_installed_drivers="VolumeLimitScaling" in on_gates)
+
+    @property
+    def minor_before(self) -> str:
+        """The minor before this one, which `--show-hidden-metrics-for-version` takes."""
+        major, minor = _number(self)
+        return f"{major}.{minor - 1}"
 
     # The mappings cannot be hashed, and a minor has one release.
     def __hash__(self) -> int:
@@ -330,6 +338,7 @@ _V1_36: Final = Release(
             "scheduler_workload_preemption_victims",
         }
     ),
+    deprecated_metrics=frozenset(),
     needs_installed_drivers=False,
 )
 _V1_37: Final = replace(
@@ -363,9 +372,8 @@ _V1_37: Final = replace(
     needs_bind_mount_options=True,
     lists_namespaces=True,
     sums_resized_pods=True,
-    hidden_metrics=frozenset(
-        {"scheduler_preemption_goroutines_duration_seconds", "scheduler_resourceclaim_creates_total"}
-    ),
+    hidden_metrics=frozenset({"scheduler_resourceclaim_creates_total"}),
+    deprecated_metrics=frozenset({"scheduler_preemption_goroutines_duration_seconds"}),
     needs_installed_drivers=True,
 )
 

@@ -83,7 +83,12 @@ class App(Process):
         boundary: Boundary | None = None,
     ) -> None:
         self.metrics = Metrics()
-        self.metrics.hide(config.release.hidden_metrics)
+        release = config.release
+        self.metrics.hide(release.hidden_metrics)
+        if options.shows_deprecated_metrics:
+            self.metrics.deprecate(release.deprecated_metrics, f"{release.minor}.0")
+        else:
+            self.metrics.hide(release.deprecated_metrics)
         if options.pod_groups is None:
             self.metrics.hide(OF_POD_GROUPS)
         election = _election(config, options) if config.leader_election.leader_elect else None

@@ -5,7 +5,6 @@ Source: kubernetes pkg/scheduler/schedule_one.go (bindingCycle, handleBindingCyc
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
@@ -17,6 +16,7 @@ from podium.daemon.clean_ups import clean_up
 from podium.daemon.confirmations import Confirmations
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.failures import Attempt, FailureHandler
+from podium.daemon.held_tasks import Starter
 from podium.daemon.status_writes import StatusWrite, StatusWrites
 from podium.engine.flight_recorder import AttemptObserver
 from podium.framework.contract.cluster_event import ASSIGNED_POD_DELETE
@@ -72,9 +72,7 @@ class BindingCycles:
         self.under_way: dict[str, str] = {}
         self.confirmations = Confirmations(cache, self.under_way, is_bound, self._take_back)
 
-    def start(
-        self, attempt: Attempt, decision: Suggested, waits: Mapping[str, float], tasks: asyncio.TaskGroup
-    ) -> None:
+    def start(self, attempt: Attempt, decision: Suggested, waits: Mapping[str, float], tasks: Starter) -> None:
         """Start the binding cycle of a pod that has just been assumed.
 
         Args:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
 from podium.daemon.failures import Attempt
+from podium.daemon.held_tasks import Starter
 from podium.framework.contract.writing import WritingPlugin
 
 
@@ -25,7 +25,7 @@ def clean_ups_after(attempt: Attempt) -> list[tuple[WritingPlugin, Coroutine[Any
     return clean_ups
 
 
-def start_clean_ups(attempt: Attempt, tasks: asyncio.TaskGroup) -> None:
+def start_clean_ups(attempt: Attempt, tasks: Starter) -> None:
     """Start what the plugins have to write."""
     for plugin, work in clean_ups_after(attempt):
         tasks.create_task(_run_guarded(attempt, plugin, work), name="clean-up of a plugin")

@@ -7,7 +7,6 @@ remaining pods over it if the watch has not shown the success yet.
 
 from __future__ import annotations
 
-import asyncio
 from typing import Literal
 
 from podium.binder import Preemption, PreemptionExecutor
@@ -16,6 +15,7 @@ from podium.daemon.backlog import Backlog
 from podium.daemon.binding_cycles import BindingCycles
 from podium.daemon.clean_ups import start_clean_ups
 from podium.daemon.failures import Attempt, FailureHandler
+from podium.daemon.held_tasks import Starter
 from podium.daemon.pod_groups import GroupAttempt
 from podium.daemon.status_writes import AnyStatusWrite, PodGroupStatusWrite, StatusWrite, StatusWrites
 from podium.engine.flight_recorder import AttemptObserver
@@ -69,7 +69,7 @@ class DecisionExecutor:
         self._observer = observer
         self._groups = groups
 
-    def carry_out(self, attempt: Attempt, decision: MemberDecision, tasks: asyncio.TaskGroup) -> None:
+    def carry_out(self, attempt: Attempt, decision: MemberDecision, tasks: Starter) -> None:
         """Carry out the decision on a pod."""
         seconds = self._clock.monotonic() - attempt.started_s
         self._metrics.observe_algorithm(seconds)
@@ -89,7 +89,7 @@ class DecisionExecutor:
             self._write(self._failures.attempt_failed(attempt, decision.status), tasks)
 
     def carry_out_group(
-        self, attempt: GroupAttempt, decision: GroupDecision, group: PodGroup | None, tasks: asyncio.TaskGroup
+        self, attempt: GroupAttempt, decision: GroupDecision, group: PodGroup | None, tasks: Starter
     ) -> None:
         """Carry out the decision on each pod of a group, and write the group's condition.
 
@@ -103,7 +103,10 @@ class DecisionExecutor:
             pods = [info.pod for info in attempt.infos]
             preemptions.append(self._preemption.begin(Preemption.for_group(group, pods, decision.help)))
         for info, member in zip(attempt.infos, decision.members, strict=True):
-            self.carry_out(Attempt(info, member.cycle, attempt.started_s), member.decision, tasks)
+            seconds = member.cycle.seconds
+            # As upstream, each pod counts from now on, with the time that it took itself.
+            started_s = attempt.started_s if seconds is None else self._clock.monotonic() - seconds
+            self.carry_out(Attempt(info, member.cycle, started_s), member.decision, tasks)
         self.end_group_attempt(attempt, decision.status_before_help)
         for preemption in preemptions:
             self._start_preemption(preemption, tasks)
@@ -114,7 +117,7 @@ class DecisionExecutor:
         log_if_long(log, "Scheduling", attempt.started_s, steps, attempt.started_s + seconds, pod_group=attempt.key)
 
     def _write_condition(
-        self, attempt: GroupAttempt, decision: GroupDecision, group: PodGroup | None, tasks: asyncio.TaskGroup
+        self, attempt: GroupAttempt, decision: GroupDecision, group: PodGroup | None, tasks: Starter
     ) -> None:
         """Write the group's condition. Pods that a success has left over are tried at once, and do not take it back."""
         condition = None if group is None else decision.condition(group)
@@ -141,7 +144,7 @@ class DecisionExecutor:
         """Let the pods go that wait at Permit."""
         self._binding_cycles.stop()
 
-    def _place(self, attempt: Attempt, decision: Suggested, tasks: asyncio.TaskGroup) -> None:
+    def _place(self, attempt: Attempt, decision: Suggested, tasks: Starter) -> None:
         """Assume the pod on its node, then start its binding cycle."""
         try:
             placement = self._engine.place(attempt.cycle, decision.node_name)
@@ -161,7 +164,7 @@ class DecisionExecutor:
             return self._failures.does_not_fit(attempt, rejected_on(row, status), "")
         return self._failures.attempt_failed(attempt, status)
 
-    def _write(self, write: AnyStatusWrite | None, tasks: asyncio.TaskGroup) -> None:
+    def _write(self, write: AnyStatusWrite | None, tasks: Starter) -> None:
         if write is not None:
             tasks.create_task(self._write_status(write), name="status patch")
 
@@ -169,7 +172,7 @@ class DecisionExecutor:
         await self._statuses.write(write)
         self._backlog.tell_progress()
 
-    def _make_room_or_wait(self, attempt: Attempt, decision: DoesNotFit, tasks: asyncio.TaskGroup) -> None:
+    def _make_room_or_wait(self, attempt: Attempt, decision: DoesNotFit, tasks: Starter) -> None:
         """Requeue the pod; the preemption that PostFilter has planned starts before that and continues concurrently."""
         plan = decision.post_filter
         preemption: Preemption | None = None
@@ -188,7 +191,7 @@ class DecisionExecutor:
         preemption = Preemption(pod, plan.nominated_node_name, plan.victims, violations=plan.violations)
         return self._preemption.begin(preemption)
 
-    def _start_preemption(self, preemption: Preemption | None, tasks: asyncio.TaskGroup) -> None:
+    def _start_preemption(self, preemption: Preemption | None, tasks: Starter) -> None:
         if preemption is not None:
             tasks.create_task(self._preempt(preemption), name="preemption")
 

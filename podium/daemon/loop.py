@@ -23,6 +23,7 @@ from podium.daemon.backlog import LOOK_AGAIN_S, REQUESTS_WAITING_MAX, Backlog
 from podium.daemon.boundary import Compute, StoresState
 from podium.daemon.decisions import DecisionExecutor
 from podium.daemon.failures import Attempt, FailureHandler
+from podium.daemon.held_tasks import HeldTasks, Starter
 from podium.daemon.pod_groups import GroupAttempt, PodGroupAttempts
 from podium.daemon.steps import advance, finish
 from podium.engine.group_decisions import GroupDecision
@@ -128,6 +129,8 @@ class SchedulingLoop:
     async def run(self) -> None:
         """Schedule until `stop`."""
         self._ended = anyio.Event()
+        # The caches are synced only now, and kinds are listed in any order.
+        self._queue.reorder()
         # Through anyio, a task would cost 20 us more, and yielding to other tasks several us.
         async with asyncio.TaskGroup() as tasks:
             while not self._is_stopping:
@@ -222,7 +225,7 @@ class SchedulingLoop:
             self._carry_out(attempt, self._failed_decision(attempt, error), tasks)
         return None
 
-    def _carry_out(self, attempt: AnyAttempt, decision: AnyDecision, tasks: asyncio.TaskGroup) -> None:
+    def _carry_out(self, attempt: AnyAttempt, decision: AnyDecision, tasks: Starter) -> None:
         if isinstance(attempt, Attempt):
             assert not isinstance(decision, GroupDecision)
             self._executor.carry_out(attempt, decision, tasks)
@@ -262,7 +265,10 @@ class SchedulingLoop:
             # Extenders were asked for seconds, perhaps: a decision on a cluster that has been listed anew since is
             # void.
             if self._consistency.changes == changes:
-                self._carry_out(attempt, decision, tasks)
+                # A group that is long has many pods.
+                held_tasks = HeldTasks()
+                self._carry_out(attempt, decision, held_tasks)
+                await held_tasks.start(tasks)
                 return
             await self._wait_consistent()
             unfinished = self._repeat(attempt, tasks)

@@ -47,6 +47,7 @@ class Options:
     memory of the flight recorder; 0 turns it off. `flags` are the command line's, as /flagz shows them. `has_live_page`
     says whether /ui is served. `release_is` says where the release of the configuration comes from. The files of
     `source` are followed while podium runs; None if a change needs a restart. Without `tracing`, no spans are made.
+    `shows_deprecated_metrics` shows those that the release hides because it has deprecated them.
     """
 
     kubeconfig: str | None = None
@@ -69,3 +70,4 @@ class Options:
     release_is: ReleaseOrigin = ReleaseOrigin.ASKED_FOR
     source: ConfigurationSource | None = None
     tracing: TracingOptions | None = None
+    shows_deprecated_metrics: bool = False

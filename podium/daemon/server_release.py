@@ -11,8 +11,8 @@ from typing import Final
 import anyio
 
 from podium.client.dispatcher import Requester
-from podium.client.server_version import server_version
-from podium.config import Release, release_of_server
+from podium.client.server_version import release_of
+from podium.config import Release
 from podium.lib.error_text import UserFacingError
 from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError
@@ -25,12 +25,6 @@ _RETRY_S: Final = 1.0
 
 class OtherReleaseError(UserFacingError):
     """The API server could not be asked at the start, and turned out to be of another minor."""
-
-
-async def release_of(session: Requester) -> tuple[Release, str]:
-    """Return the release to decide as for an API server, and its own version. Raises: ApiError."""
-    version = await server_version(session)
-    return release_of_server(version.major, version.minor), version.git_version
 
 
 @dataclass(slots=True)

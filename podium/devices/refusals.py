@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from podium.lib.plurals import count_of
+
 _EXPRESSION_MAX: Final = 160
 _NAMES_MAX: Final = 8
 
@@ -128,7 +130,7 @@ class UnmetRequest:
     @property
     def text(self) -> str:
         """The request and the node's devices, in words."""
-        amount = "all devices" if self.count is None else f"{self.count} device{'' if self.count == 1 else 's'}"
+        amount = "all devices" if self.count is None else count_of(self.count, "device")
         head = f"request {self.name} of claim {self.claim} asks for {amount} of class {self.device_class}"
         if not self.devices:
             return f"{head}: the node has no devices"

@@ -113,6 +113,20 @@ class ClusterObjects:
 
     # ------------------------------------------------------------ forks and changes
 
+    @classmethod
+    def of_state(cls, state: ClusterState) -> Self:
+        """Return a cluster of this state, which its caller may keep changing. Such a cluster is no fork."""
+        cluster = object.__new__(cls)
+        cluster._state, cluster._origin, cluster._forked = state, None, None
+        return cluster
+
+    def copy(self) -> Self:
+        """Return a copy that can be changed independently, made at once. This cluster shares nothing with it but nodes.
+
+        Its nodes must not change while the copy is read.
+        """
+        return self.of_state(self._state.fork())
+
     def fork(self) -> Self:
         """Return a copy of this cluster that can be changed independently.
 
@@ -124,6 +138,21 @@ class ClusterObjects:
         twin._origin, twin._forked = ref(self), self._state
         # Copied only on the first change, by whichever of the two changes first.
         self._state.is_shared = True
+        return twin
+
+    def copy_whole(self) -> Self:
+        """Return a copy that can be changed independently, for thousands of attempts.
+
+        Pods of one template share answers in it, as in the running scheduler, which they do not in a fork.
+
+        Cost: as a fork whose nodes and pods change, and a step for each pod.
+        """
+        state = self._state
+        twin = object.__new__(type(self))
+        twin._origin = twin._forked = None
+        twin._state = ClusterState(state.config, state.classes, state.store.fork(), state.admission)
+        twin._state.fill(())
+        twin._state.engine.rotation.next_start = state.engine.rotation.next_start
         return twin
 
     def commit(self) -> None:

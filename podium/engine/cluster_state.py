@@ -8,6 +8,7 @@ from typing import Any, Final
 from weakref import WeakSet
 
 from podium.cluster import Cache, pod_usage_in
+from podium.cluster.cache import ReportBroken
 from podium.config import KubeSchedulerConfiguration
 from podium.config.scheduler_names import similar_name
 from podium.engine.derivation.admission import Admission
@@ -51,7 +52,13 @@ class ClusterState:
         classes: Mapping[str, type[Plugin]],
         store: ObjectStore,
         admission: Admission,
+        report_broken: ReportBroken | None = None,
     ) -> None:
+        """Make an empty state.
+
+        Args:
+            report_broken: called with each object that cannot be read in full; by default such a node is refused.
+        """
         self.config = config
         self.classes = classes
         self.store = store
@@ -64,7 +71,8 @@ class ClusterState:
         self.random = Random(SEED)
         """It is seeded again for each question, so that an answer does not depend on earlier questions."""
         self._frameworks: dict[str, Framework] | None = None
-        self._be(Cache(_refuse_broken_nodes, pod_usage_in(config.release)), Nominator(self._pending_pod))
+        cache = Cache(report_broken or _refuse_broken_nodes, pod_usage_in(config.release))
+        self._be(cache, Nominator(self._pending_pod))
 
     def _be(self, cache: Cache, nominator: Nominator) -> None:
         self.cache = cache

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from podium.lib.plurals import count_of
 from podium.objects.core import Pod
 
 _SCHEDULED: Final = "PodScheduled"
@@ -97,7 +98,7 @@ def _counts(condition_message: str, message: str, node_count: int) -> Sequence[s
     new = _reasons(answer_match[2])
     differences = [reason for reason in {**old, **new} if old.get(reason, 0) != new.get(reason, 0)]
     return tuple(
-        f'it counts {old.get(reason, 0)} node(s) with "{reason}", and there are {new.get(reason, 0)} now'
+        f'it counts {count_of(old.get(reason, 0), "node")} with "{reason}", and there are {new.get(reason, 0)} now'
         for reason in differences[:_REASONS_SHOWN_MAX]
     )
 

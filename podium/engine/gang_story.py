@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from podium.framework.profile.runtime import Framework
+from podium.lib.plurals import count_of
 from podium.objects.coscheduling import GangSpec
 from podium.plugins.contrib.coscheduling.plugin import Coscheduling
 
@@ -123,7 +124,7 @@ class GangStory:
             lines.append(f"{_names(members)} {verb}: {message}")
         if len(by_message) > _NAMES_MAX:
             lines.append(f"other members get none for {len(by_message) - _NAMES_MAX} more reasons")
-        lines += [f"  {text}, on {count} node(s)" for count, text in self.missing]
+        lines += [f"  {text}, on {count_of(count, 'node')}" for count, text in self.missing]
         return [*lines, *([f"  {self.preemption}"] if self.preemption else [])]
 
     def as_dict(self) -> dict[str, Any]:

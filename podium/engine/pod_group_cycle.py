@@ -38,7 +38,7 @@ from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.group_dry_runs import ForkedGroupDryRun, ProposedPod
 from podium.framework.cycle.group_post_filter import run_pod_group_post_filter
 from podium.framework.cycle.schedule import DoesNotFit, Failed, Suggested
-from podium.objects.core import Pod
+from podium.objects.core import Pod, PodSpec
 from podium.objects.pod_groups import POD_GROUP_INITIALLY_SCHEDULED, PodGroup
 from podium.plugins.gang_scheduling import GangScheduling
 
@@ -93,6 +93,7 @@ class PodGroupCycle(GroupCycle):
 
     def _try_all(self, snapshot: Snapshot) -> Steps[Simulation]:
         """Try one pod after the other, as long as enough can have a place. All are taken back at the end."""
+        clock = self._framework.clock
         cache = self._simulated_cache(snapshot)
         engine = replace(self._engine, cache=cache, asks_permit=False)
         simulation = Simulation([], self._feasibility(0, len(self._pods)), snapshot=cache.snapshot())
@@ -100,17 +101,21 @@ class PodGroupCycle(GroupCycle):
             if simulation.status.is_rejected:
                 simulation.status = replace(simulation.status, error=UNSCHEDULABLE_GROUP)
             return simulation
+        placed_count = 0
         try:
             for tried_count, pod in enumerate(self._pods, 1):
                 yield PAUSE
+                started_s = clock.monotonic()
                 attempt = yield from self._try(engine, cache, pod)
+                attempt.cycle.seconds = clock.monotonic() - started_s
                 simulation.attempts.append(attempt)
                 if attempt.error is not None:
                     # As upstream: one error fails the whole group, and the pods that follow are not tried.
                     message = f"failed to schedule other pod from a pod group: {attempt.error.message}"
                     simulation.status = error_status(message)
                     break
-                simulation.status = self._feasibility(len(simulation.placed_pods), len(self._pods) - tried_count)
+                placed_count += attempt.placed_pod is not None
+                simulation.status = self._feasibility(placed_count, len(self._pods) - tried_count)
                 if simulation.status is not None and simulation.status.code is not Code.WAIT:
                     break
         finally:
@@ -201,7 +206,12 @@ class PodGroupCycle(GroupCycle):
 def problem_of_group(group: PodGroup, pods: Sequence[Pod], state: PodGroupState) -> str | None:
     """Describe what is wrong with the pods of a group, those with a node included; None if nothing is."""
     scheduler_name, policy = pods[0].spec.scheduler_name, _preemption_policy(pods[0])
+    checked_spec: PodSpec | None = None
     for pod in chain(pods, state.scheduled()):
+        # Most pods of a group are replicas.
+        if pod.spec is checked_spec:
+            continue
+        checked_spec = pod.spec
         if pod.spec.scheduler_name != scheduler_name:
             return other_scheduler((pods[0], pod))
         if pod.priority != group.priority:

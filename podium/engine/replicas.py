@@ -9,7 +9,7 @@ Cost: one pass over the nodes for copies that do not affect each other, otherwis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -19,11 +19,15 @@ import numpy as np
 from podium.cluster import IntArray, Snapshot
 from podium.engine.placing import Engine, PlacedPod
 from podium.framework.contract.status import Code, ScheduleError, Status
+from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.schedule import Failed, Suggested
 from podium.framework.cycle.search import Rotation, filter_all
 from podium.framework.profile.runtime import Framework
+from podium.objects.affinity import Affinity, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podium.objects.core import Pod, PodSpec, once_per_spec
+from podium.objects.meta import OwnerReference
 from podium.objects.requests import filter_requests
+from podium.objects.selectors import NODE_NAME_FIELD
 from podium.plugins import IN_TREE
 from podium.plugins.node_resources_fit import NodeResourcesFit
 from podium.plugins.pod_topology_spread.plugin import PodTopologySpread
@@ -42,15 +46,28 @@ def no_claims(pod: Pod) -> Pod:
 
 
 class Replicas:
-    """The pods placed during one dry run. `undo` removes them from the cluster, but not the claims created for them."""
+    """The pods placed during one dry run. `undo` removes them from the cluster, but not the claims created for them.
 
-    def __init__(self, engine: Engine, framework: Framework, create_claims: ClaimCreator = no_claims) -> None:
+    Args:
+        makes_room: whether PostFilter plugins say how to make room for a pod that does not fit.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        framework: Framework,
+        create_claims: ClaimCreator = no_claims,
+        *,
+        makes_room: bool = True,
+    ) -> None:
         self._create_claims = create_claims
+        self._makes_room = makes_room
         # Each run starts its node searches at the first node, so that equal runs give equal results.
         self._engine = replace(engine, rotation=Rotation())
         self._framework = framework
         self._placed: list[PlacedPod] = []
         self._infeasible_keys: set[tuple[str, int, tuple[tuple[str, str], ...]]] = set()
+        self._daemon_nodes: dict[tuple[str, OwnerReference], Iterator[str]] = {}
 
     def has_no_nodes(self) -> bool:
         """Return whether the cluster has no nodes."""
@@ -67,10 +84,11 @@ class Replicas:
 
     def count(self, pod: Pod) -> Mapping[str, int] | None:
         """Return how many copies fit on each feasible node; None if they have to be placed one by one."""
-        if is_daemon(pod):
-            return self._one_per_node(pod)
-        if not (_competes_only_for_resources(pod.spec) and self._can_use_columns()):
+        is_alone = pod.spec.scheduling_group is None
+        if not (is_alone and _competes_only_for_resources(pod.spec) and self._can_use_columns()):
             return None
+        if is_daemon(pod):
+            return dict.fromkeys(self._nodes_without_daemon(self._engine.cycle(self._framework, pod)), 1)
         cycle = self._engine.cycle(self._framework, pod)
         snapshot, rows = cycle.snapshot, filter_all(cycle).rows
         # Each copy uses up only its own requests, so dividing the free capacity gives the count of placing one by one.
@@ -81,18 +99,17 @@ class Replicas:
             return None  # the filters passed this node although the columns have no room: only placing can tell
         return {snapshot.name(row): count for row, count in zip(rows.tolist(), counts.tolist(), strict=True)}
 
-    def _one_per_node(self, pod: Pod) -> Mapping[str, int]:
-        """Return 1 for each node that passes the filters and has no pod of the same DaemonSet."""
-        cycle = self._engine.cycle(self._framework, self._create_claims(pod))
-        owner, namespace = pod.metadata.controller, pod.metadata.namespace
-        return {
-            cycle.snapshot.name(row): 1
+    def _nodes_without_daemon(self, cycle: Cycle) -> list[str]:
+        """Return the nodes that pass the filters and have no pod of the same DaemonSet."""
+        owner, namespace = cycle.pod.metadata.controller, cycle.pod.metadata.namespace
+        return [
+            cycle.snapshot.name(row)
             for row in filter_all(cycle).rows.tolist()
             if not any(
                 existing.metadata.namespace == namespace and existing.metadata.controller == owner
                 for existing in cycle.snapshot.node(row).pods
             )
-        }
+        ]
 
     def _can_use_columns(self) -> bool:
         """Return whether the columns give the same verdicts as the profile.
@@ -112,15 +129,27 @@ class Replicas:
             and not (isinstance(spread, PodTopologySpread) and spread.may_reject_by_default)
         )
 
-    def place_if_feasible(self, pod: Pod) -> None:
+    def place_if_feasible(self, pod: Pod, framework: Framework | None = None) -> None:
         """Attempt to place a pod, unless an identical pod did not fit and nothing has been placed since."""
         # Copies share one spec object, so its id stands for the spec in the key.
         copy_key = (pod.metadata.namespace, id(pod.spec), tuple(sorted(pod.metadata.labels.items())))
-        if copy_key not in self._infeasible_keys and self.place(pod) is None and not pod.status.nominated_node_name:
+        if copy_key in self._infeasible_keys:
+            return
+        if self.place(pod, framework) is None and not pod.status.nominated_node_name:
             self._infeasible_keys.add(copy_key)
 
     def place(self, pod: Pod, framework: Framework | None = None) -> str | None:
         """Attempt to place a pod, and return its node; None if the pod is gated or does not fit.
+
+        Args and Raises: as `attempt`.
+        """
+        outcome = self.attempt(pod, framework)
+        return outcome.node_name if isinstance(outcome, PlacedPod) else None
+
+    def attempt(self, pod: Pod, framework: Framework | None = None) -> PlacedPod | str:
+        """Attempt to place a pod; return the reason instead if it is gated or does not fit.
+
+        A DaemonSet's pod is placed on the next node that takes one, and each node is tried once.
 
         Args:
             framework: the pod's profile, if it differs from the one given to the constructor.
@@ -128,22 +157,40 @@ class Replicas:
         Raises:
             ScheduleError: the attempt failed with an error, not because the pod does not fit.
         """
-        if self.gate_of(pod, framework) is not None:
-            return None
-        cycle = self._engine.cycle(framework or self._framework, self._create_claims(pod))
+        gate = self.gate_of(pod, framework)
+        if gate is not None:
+            return gate.message
+        pod, framework = self._create_claims(pod), framework or self._framework
+        owner = pod.metadata.controller
+        if owner is None or owner.kind != "DaemonSet":
+            return self._attempt(pod, framework)
+        key = pod.metadata.namespace, owner
+        if (nodes := self._daemon_nodes.get(key)) is None:
+            nodes = iter(self._nodes_without_daemon(self._engine.cycle(framework, pod)))
+            self._daemon_nodes[key] = nodes
+        outcome: PlacedPod | str = "each node has a pod of the DaemonSet, or takes none"
+        for node in nodes:
+            outcome = self._attempt(Pod(metadata=pod.metadata, spec=pinned_spec(pod.spec, node)), framework)
+            if isinstance(outcome, PlacedPod):
+                break
+        return outcome
+
+    def _attempt(self, pod: Pod, framework: Framework) -> PlacedPod | str:
+        cycle = self._engine.cycle(framework, pod)
+        cycle.makes_room = self._makes_room
         decision = self._engine.decide(cycle)
         if isinstance(decision, Failed):
             raise ScheduleError(decision.status.message)
         if not isinstance(decision, Suggested):
-            return None
+            return decision.error.message
         placed_pod = self._engine.place(cycle, decision.node_name)
         if placed_pod.status is not None:
             self._engine.take_back(placed_pod)
-            return None
+            return placed_pod.status.message
         self._placed.append(placed_pod)
         # The placed pod may satisfy the affinity of a pod that did not fit before.
         self._infeasible_keys.clear()
-        return placed_pod.node_name
+        return placed_pod
 
     def take_back_last(self) -> bool:
         """Remove the pod that was placed last, and return whether there was one."""
@@ -155,13 +202,23 @@ class Replicas:
 
     def undo(self) -> None:
         """Remove all placed pods from the cluster."""
-        while self.take_back_last():
-            pass
+        while self._placed:
+            self._engine.take_back(self._placed.pop())
+        self._engine.cache.snapshot()
 
 
 def is_daemon(pod: Pod) -> bool:
     """Return whether the pod belongs to a DaemonSet, which has one pod on each node."""
     return pod.metadata.controller is not None and pod.metadata.controller.kind == "DaemonSet"
+
+
+def pinned_spec(spec: PodSpec, node_name: str) -> PodSpec:
+    """Return the spec as the DaemonSet controller pins it to a node: by its required node affinity."""
+    field = NodeSelectorRequirement(key=NODE_NAME_FIELD, operator="In", values=(node_name,))
+    selector = NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(field,)),))
+    affinity = spec.affinity or Affinity()
+    node_affinity = msgspec.structs.replace(affinity.node_affinity or NodeAffinity(), required=selector)
+    return msgspec.structs.replace(spec, affinity=msgspec.structs.replace(affinity, node_affinity=node_affinity))
 
 
 def fits_by_resource(snapshot: Snapshot, spec: PodSpec) -> Mapping[str, IntArray]:
@@ -208,5 +265,4 @@ def _competes_only_for_resources(spec: PodSpec) -> bool:
         or any(port.host_port for container in containers for port in container.ports)
         or spec.volumes
         or spec.resource_claims
-        or spec.scheduling_group is not None
     )

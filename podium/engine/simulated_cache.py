@@ -67,7 +67,7 @@ class SimulatedCache:
         row, bound_pod = self._snapshot.row_of[node_name], pod.on_node(node_name)
         self._assumed[pod.uid] = row, bound_pod
         self._snapshot.add_pod(row, self._visible_pod(row, bound_pod), readable_pod_usage(pod))
-        self.group.assume(pod, node_name)
+        self.group.assume(bound_pod)
 
     def forget_pod(self, pod: Pod) -> bool:
         """Stop counting the pod, and return whether it was assumed."""

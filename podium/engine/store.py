@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, Generic
 
 from podium.engine.manifests import Manifest, read_manifest, resource_of
+from podium.framework.contract.handle import Lister
 from podium.objects.core import Pod
 from podium.objects.resource_types import PODS, KubeObject, ObjectT, ResourceType
 
@@ -80,6 +81,15 @@ class ObjectStore:
                 self.put(resource, item)
 
     @classmethod
+    def from_objects(cls, objects: Mapping[str, dict[str, Any]]) -> ObjectStore:
+        """Make a store of typed objects that are held elsewhere, by the paths of their kinds and by key."""
+        store = cls(())
+        store._objects = dict(objects)
+        # In the order in which they came; sorted when they are first listed.
+        store._shared, store._unsorted = set(objects), set(objects)
+        return store
+
+    @classmethod
     def of(cls, manifests: Iterable[Manifest], complete_kinds: Collection[ResourceType[Any]] = ()) -> ObjectStore:
         """Make a store of these objects. Pods without a scheduler name keep it empty and so are never nominated.
 
@@ -133,7 +143,7 @@ class ObjectStore:
         if old is None:
             self._unsorted.add(resource.path)
         objects[item.key] = item
-        for handler in self.lister(resource).handlers:
+        for handler in self._stored_objects(resource).handlers:
             if old is None:
                 handler.on_add(item)
             else:
@@ -142,7 +152,7 @@ class ObjectStore:
     def drop(self, resource: ResourceType[ObjectT], item: ObjectT) -> None:
         """Remove an object."""
         old = self._own(resource.path).pop(item.key)
-        for handler in self.lister(resource).handlers:
+        for handler in self._stored_objects(resource).handlers:
             handler.on_delete(old)
 
     def forget_handlers(self) -> None:
@@ -150,8 +160,11 @@ class ObjectStore:
         for lister in self._listers.values():
             lister.handlers.clear()
 
-    def lister(self, resource: ResourceType[ObjectT]) -> StoredObjects[ObjectT]:
+    def lister(self, resource: ResourceType[ObjectT]) -> Lister[ObjectT]:
         """Return the lister of one kind for plugins: a live view of this store."""
+        return self._stored_objects(resource)
+
+    def _stored_objects(self, resource: ResourceType[ObjectT]) -> StoredObjects[ObjectT]:
         lister = self._listers.get(resource)
         if lister is None:
             lister = self._listers[resource] = StoredObjects(self, resource)

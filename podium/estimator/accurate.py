@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from podium.config import KubeSchedulerConfiguration, default_configuration
+from podium.config import KubeSchedulerConfiguration, Release, default_configuration
 from podium.config.types import PluginSet, Profile
 from podium.engine.placing import Engine
 from podium.engine.replicas import PLACED_MAX, ClaimCreator, Replicas, make_copy, no_claims
@@ -39,10 +39,12 @@ class Rules:
     Attributes:
         config: its first profile decides.
         classes: the available plugins by name.
+        as_of: returns the same rules as a release has them, or raises EstimateError; None if the release is fixed.
     """
 
     config: KubeSchedulerConfiguration = field(default_factory=default_configuration)
     classes: Mapping[str, type[Plugin]] = field(default_factory=lambda: IN_TREE)
+    as_of: Callable[[Release], Rules] | None = None
 
     @property
     def profile(self) -> Profile:

@@ -84,7 +84,8 @@ def accurate_answer(
         pod: Pod = read_object(replica, PODS, admission)
     else:
         pod = replica
-    cluster, waiting = cluster_for(store, admission, pod, rules or Rules())
+    rules = rules or Rules()
+    cluster, waiting = cluster_for(store, admission, pod, rules)
 
     def is_over() -> bool:
         limit.is_noticed |= limit.is_over()
@@ -94,7 +95,9 @@ def accurate_answer(
     replicas = accurate_replicas(
         cluster.engine, cluster.framework_for(pod), pod, waiting, cluster.create_claims, is_over=is_over
     )
-    answer: Answer = {"replicas": replicas} | ({"partial": True} if limit.is_noticed else {})
+    answer: Answer = {"replicas": replicas, "decidesAs": rules.config.release.minor} | (
+        {"partial": True} if limit.is_noticed else {}
+    )
     return answer, sorted({*missing, *(resource.plural for resource in store.missing_kinds())})
 
 

@@ -5,8 +5,11 @@ Source: karmada pkg/apis/cluster/v1alpha1 types.go, v1.18.
 
 from __future__ import annotations
 
+from typing import Final
+
 from podium.objects.core import Taint
 from podium.objects.meta import ClusterObject, RawQuantity, ResourceList, Value
+from podium.objects.resource_types import ResourceType
 
 
 class ResourceModelRange(Value, frozen=True):
@@ -85,3 +88,6 @@ class Cluster(ClusterObject, frozen=True):
 
     spec: ClusterSpec = ClusterSpec()
     status: ClusterStatus = ClusterStatus()
+
+
+CLUSTERS: Final = ResourceType("Cluster", "/apis/cluster.karmada.io/v1alpha1/clusters", Cluster)

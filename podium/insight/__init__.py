@@ -1,7 +1,8 @@
 """Answers the questions that people ask most about a cluster: how many more pods fit, why one is pending, what helps.
 
 Owns `podium.Cluster`: the engine's cluster with these questions as methods. Each is answered on a fork or by a dry run
-that is undone, so questions change nothing. Does no I/O, except that `running_cluster` lists a cluster.
+that is undone, so questions change nothing. Does no I/O, except that `running_cluster` lists a cluster, and
+`room.carrying_out` moves pods.
 """
 
 from podium.engine.device_refusals import DeviceGroup

@@ -38,4 +38,5 @@ def apply_edits(world: Cluster, edits: Iterable[Edit]) -> None:
         if edit.kind is EditKind.EVICT:
             world.remove("Pod", edit.name, edit.namespace)
         elif edit.manifest is not None:
-            world.add(edit.manifest)
+            for manifest in edit.stand_ins or (edit.manifest,):
+                world.add(manifest)

@@ -39,6 +39,7 @@ from podium.plugins.taint_toleration import DETAIL_PREFIX
 
 _FACTOR_MAX: Final = 1 << 20
 _BYTES_STEP: Final = 1 << 20
+_ONE_DAEMON: Final = "one pod of a DaemonSet for each node"
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +290,7 @@ def _capacity_from_counts(engine: Engine, copy: PodCopy, counts: Mapping[str, in
         fits = counts.get(name, 0)
         # The number of copies is at most one there, so no amount is what limits them.
         if is_daemon(copy.pod):
-            limit = statuses.get(row, "one pod of a DaemonSet for each node")
+            limit = statuses.get(row, _ONE_DAEMON)
         elif fits:
             reasons = ["Too many pods"] if snapshot.allowed_pods[row] - snapshot.pod_count[row] == fits else []
             limit = ", ".join(
@@ -318,6 +319,11 @@ def _capacity_from_placements(
     # The next copy needs claims of its own: without them VolumeBinding or DynamicResources would reject it for that.
     next_copy = create_claims(make_copy(copy.pod, sum(counts.values())))
     statuses, snapshot, short_rows = _rejections(engine, PodCopy(next_copy, copy.framework))
+    if is_daemon(copy.pod):
+        statuses = {
+            row: _ONE_DAEMON if name in counts else statuses.get(row, _ONE_DAEMON)
+            for name, row in snapshot.row_of.items()
+        }
     nodes = tuple(
         NodeCapacity(name, _zone(snapshot, row), counts.get(name, 0), statuses.get(row, ""))
         for name, row in sorted(snapshot.row_of.items())

@@ -17,6 +17,7 @@ from podium.engine.configurations import Config
 from podium.engine.derivation.claims import may_have_claims
 from podium.engine.errors import KubeconfigGivenError, ManifestError
 from podium.engine.evaluation import Evaluation
+from podium.engine.gangs import Gang, gang_of
 from podium.engine.object_files import Objects
 from podium.engine.placement import Placement
 from podium.engine.replicas import PLACED_MAX
@@ -25,7 +26,6 @@ from podium.insight import capacity
 from podium.insight.capacity import Capacity, Headroom, PodCopy
 from podium.insight.fixes import FIXES_MAX, Fixes, fixes_for
 from podium.insight.gang_capacity import gang_capacity, gangs_among, with_siblings
-from podium.insight.gangs import Gang, gang_of
 from podium.insight.json_patch import Operation, apply_merge_patch, apply_patch
 from podium.insight.schedulers import pod_for_profile, scheduler_report
 from podium.insight.score_table import data_frame, score_table
@@ -61,7 +61,8 @@ class Cluster(EngineCluster):
             config: kube-scheduler's defaults unless given.
             plugins: your own plugins; without `config` they run in addition to the default plugins, with weight 1.
             context: of the kubeconfig; its current one unless given.
-            decide_as: the minor of Kubernetes whose rules decide, as major.minor; by default the newest.
+            decide_as: the minor of Kubernetes whose rules decide, as major.minor; by default that of the running
+                cluster, or the newest.
 
         Raises:
             ManifestError: an object cannot be read. The message names the object and the field.
@@ -76,8 +77,8 @@ class Cluster(EngineCluster):
                 raise
         from podium.insight.running_cluster import list_objects_blocking
 
-        manifests = list_objects_blocking(str(Path(objects).expanduser()), context, cls._kinds_beside())
-        return super().load(manifests, config, plugins, decide_as=decide_as)
+        manifests, release = list_objects_blocking(str(Path(objects).expanduser()), context, cls._kinds_beside())
+        return super().load(manifests, config, plugins, decide_as=decide_as or release.minor)
 
     @classmethod
     def _kinds_beside(cls) -> Sequence[ResourceType[Any]]:
@@ -251,7 +252,7 @@ class Cluster(EngineCluster):
     def why(self, pod: PodLike, node: str = "", limit: TimeLimit = UNLIMITED) -> Why:
         """Return why the pod is pending, or why it is where it is: every blocker of every node, scores, preemption.
 
-        A bound pod is evaluated as if it were pending, in the cluster as it is now without it. If no profile serves its
+        A bound pod is evaluated as if it were pending in today's cluster. If no profile serves its
         scheduler name, `warning` of the answer says so, and the rest is what the most similar profile would decide.
 
         Args:

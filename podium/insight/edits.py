@@ -56,6 +56,8 @@ class Edit:
         text: what it does, in words.
         size: how large the change is among edits of its kind, from 0 to 1.
         manifest: the node to add.
+        stand_ins: the objects that stand for the added node in a trial: with what the pods of DaemonSets leave of it,
+            and with its devices; empty if the manifest does.
     """
 
     kind: EditKind
@@ -66,6 +68,7 @@ class Edit:
     text: str
     size: float = 0.0
     manifest: Mapping[str, Any] | None = None
+    stand_ins: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def identity(self) -> tuple[str, str, str, str]:

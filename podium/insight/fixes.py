@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from podium.engine.cluster import Cluster
+from podium.engine.gangs import gang_of
 from podium.framework.contract.status import ScheduleError
 from podium.insight.asked_pod import as_pending
 from podium.insight.gang_fixes import GangFix, gang_fixes
-from podium.insight.gangs import gang_of
 from podium.insight.search import EDITS_MAX, Fix, FixSearch
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 from podium.objects.core import Pod

@@ -9,9 +9,9 @@ import msgspec
 
 from podium.engine.cluster import Cluster
 from podium.engine.gang_story import coscheduling_in
+from podium.engine.gangs import Gang, domains_of, restrict
 from podium.engine.replicas import PLACED_MAX
 from podium.insight.capacity import Capacity, GangCapacity
-from podium.insight.gangs import Gang, domains_of, restrict
 from podium.objects.core import Pod
 
 ClusterT = TypeVar("ClusterT", bound=Cluster)

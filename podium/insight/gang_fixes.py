@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from podium.engine.cluster import Cluster
+from podium.engine.gangs import Gang, GangTrial, gang_of, try_gang
 from podium.insight.applied_edits import EditsDoNotApplyError, apply_edits
 from podium.insight.edits import INTRUSIVENESS, Edit, EditKind
-from podium.insight.gangs import Gang, GangTrial, gang_of, try_gang
-from podium.insight.node_edits import added_node
+from podium.insight.new_nodes import node_like
 from podium.insight.pod_edits import apply_pod_edits, lower_request
 from podium.insight.search import FixSearch
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
@@ -239,7 +239,7 @@ def _with_more_nodes(state: _State, edit: Edit) -> _State | None:
         return None
     text = edit.text
     while not state.is_enough and len(state.edits) < _NODES_MAX:
-        _, extra_edit = added_node(like, {node.name for node in state.cluster.nodes})
+        extra_edit = node_like(state.cluster, like, {node.name for node in state.cluster.nodes})
         pod = state.gang.waiting_members[0]
         successor = _apply(state, pod, [replace(extra_edit, text=text)])
         if successor is None or len(successor.trial.nodes) <= len(state.trial.nodes):

@@ -46,9 +46,11 @@ class LoadResult:
         """Return the plural names of the kinds that answers depended on and the dump has no objects of."""
         return sorted({*(resource.plural for resource in self.cluster.store.missing_kinds()), *self._missing_for_pods})
 
-    def unknown(self) -> dict[str, Any]:
-        """Return the read errors and the missing kinds, as JSON values."""
-        fields: dict[str, Any] = {"broken": list(self.read_errors)} if self.read_errors else {}
+    def basis(self) -> dict[str, Any]:
+        """Return the minor of Kubernetes that decides, the read errors, and the missing kinds, as JSON values."""
+        fields: dict[str, Any] = {"decidesAs": self.cluster.release.minor}
+        if self.read_errors:
+            fields["broken"] = list(self.read_errors)
         return fields | ({"missing": list(kinds)} if (kinds := self.missing_kinds()) else {})
 
     def read_pod(self, item: LocatedManifest) -> Pod:

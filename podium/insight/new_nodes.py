@@ -1,23 +1,26 @@
-"""The pods of DaemonSets on a node that a question adds, and the capacity that they leave."""
+"""What comes with a node that a question adds: its devices, pods of DaemonSets, and the capacity that they leave."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-import msgspec
 from msgspec.structs import replace
 
 from podium.engine.cluster import Cluster
 from podium.engine.derivation.control_objects import ControlObjects
 from podium.engine.derivation.daemon_nodes import DaemonNodes
 from podium.engine.derivation.pods import daemon_set_pod
-from podium.insight.node_edits import HOSTNAME
-from podium.objects.affinity import Affinity, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from podium.engine.manifests import Manifest, as_manifest
+from podium.engine.replicas import pinned_spec
+from podium.insight.edits import Edit, node_manifest
+from podium.insight.node_edits import HOSTNAME, NOTHING, added_node
 from podium.objects.core import Node, Pod
+from podium.objects.meta import ObjectMeta
 from podium.objects.requests import node_allocatable, pod_requests
 from podium.objects.resource_names import CPU
-from podium.objects.selectors import NODE_NAME_FIELD
+from podium.objects.resource_types import RESOURCE_SLICES
 
 
 def without_daemons(cluster: Cluster, node: Node, like: Node) -> Node:
@@ -38,6 +41,27 @@ def without_daemons(cluster: Cluster, node: Node, like: Node) -> Node:
     texts = {resource: f"{amount}m" if resource == CPU else str(amount) for resource, amount in remainder.items()}
     allocatable = {**node.status.allocatable, **texts, "pods": str(max(pods - len(daemons), 0))}
     return replace(node, status=replace(node.status, allocatable=allocatable))
+
+
+def node_like(cluster: Cluster, like: Node, names: Collection[str], overrides: Mapping[str, int] = NOTHING) -> Edit:
+    """Make the edit that adds a node like this one, with the devices that its drivers will publish.
+
+    Args and Returns: as `added_node`.
+    """
+    node, edit = added_node(like, names, overrides)
+    manifest = node_manifest(without_daemons(cluster, node, like))
+    return dataclasses.replace(edit, stand_ins=(*devices_alike(cluster, node.name, like), manifest))
+
+
+def devices_alike(cluster: Cluster, node_name: str, like: Node) -> Iterator[Manifest]:
+    """Yield slices of a new node with the devices that slices list on `like` alone."""
+    for resource_slice in cluster.store.objects(RESOURCE_SLICES).values():
+        spec = resource_slice.spec
+        if spec.node_name == like.name:
+            pool = replace(spec.pool, name=f"{spec.pool.name}-of-{node_name}")
+            metadata = ObjectMeta(name=f"{resource_slice.metadata.name}-of-{node_name}")
+            new = replace(resource_slice, metadata=metadata, spec=replace(spec, node_name=node_name, pool=pool))
+            yield as_manifest(RESOURCE_SLICES, new)
 
 
 def daemons_alike(cluster: Cluster, node_name: str, like: Node) -> list[Pod]:
@@ -67,12 +91,7 @@ def _for_node(pod: Pod, node_name: str) -> Pod:
     """Return a copy of the pod with affinity to another node."""
     name = f"{pod.metadata.name}-{node_name}"
     metadata = replace(pod.metadata, name=name, uid=f"Pod/{pod.metadata.namespace}/{name}")
-    field = NodeSelectorRequirement(key=NODE_NAME_FIELD, operator="In", values=(node_name,))
-    selector = NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(field,)),))
-    affinity = pod.spec.affinity or Affinity()
-    node_affinity = replace(affinity.node_affinity or NodeAffinity(), required=selector)
-    spec = msgspec.structs.replace(pod.spec, affinity=replace(affinity, node_affinity=node_affinity))
-    return Pod(metadata=metadata, spec=spec)
+    return Pod(metadata=metadata, spec=pinned_spec(pod.spec, node_name))
 
 
 def one_of_each_shape(nodes: Sequence[Node], pod: Pod) -> list[Node]:

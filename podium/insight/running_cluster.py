@@ -7,23 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
 import anyio
 import msgspec
 
-from podium.client.advice import diagnosis_of
+from podium.client.advice import explanation_of
 from podium.client.credentials import ConnectionConfigError, load
 from podium.client.listing import all_objects
+from podium.client.server_version import release_of
 from podium.client.session import ApiSession
+from podium.config import NEWEST, Release
 from podium.engine.derivation.control_objects import CONTROL_RESOURCES, empty_list
 from podium.engine.errors import ClusterError
 from podium.engine.files import LocatedManifest
 from podium.engine.manifests import Manifest
 from podium.engine.versions import current_form
 from podium.lib.system_clock import SystemClock
-from podium.objects.api_errors import ApiError, Forbidden, Malformed, NotFound, Unauthorized, Unreachable
+from podium.objects.api_errors import ApiError, Forbidden, Malformed, NotFound
 from podium.objects.custom_resources import custom_resources
 from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, POD_GROUPS, WITHOUT_GATES, ResourceType
 from podium.objects.wire import NOT_DECODED
@@ -51,8 +54,10 @@ async def list_objects(
     context: str | None,
     resources: Sequence[ResourceType[Any]] = WITHOUT_GATES,
     extra_resources: Sequence[ResourceType[Any]] = (),
-) -> list[LocatedManifest]:
+) -> tuple[list[LocatedManifest], Release]:
     """List the objects of these kinds, and as far as permitted those of the kinds from which pods are derived.
+
+    Returns: the objects, and the release that decides as the cluster's kube-scheduler.
 
     Args:
         kubeconfig: the path; kubectl's default unless given.
@@ -66,13 +71,17 @@ async def list_objects(
     credentials = await load(kubeconfig=kubeconfig, context=context, clock=SystemClock())
     async with ApiSession(credentials) as session:
         try:
-            objects = []
+            objects: list[LocatedManifest] = []
+            release = NEWEST
+            # Not all proxies let the version through, and whoever cannot be reached fails below.
+            with suppress(ApiError):
+                release, _ = await release_of(session)
             for resource in dict.fromkeys(
                 (*resources, *CONTROL_RESOURCES, *_GROUPS, *custom_resources(), *extra_resources)
             ):
                 items: Sequence[Manifest]
                 try:
-                    items = await _objects_of(session, resource)
+                    items = await _objects_of(session, release.served(resource))
                 except Forbidden:
                     # Most of these only make answers about workloads better; without the right to read them the rest
                     # still answers.
@@ -83,11 +92,10 @@ async def list_objects(
                     # An empty list says that there are none; nothing would say that they are unknown.
                     items = [empty_list(resource)]
                 objects += [LocatedManifest(item, f"{credentials.base_url}{resource.path}") for item in items]
-            return objects
-        except (Unreachable, Unauthorized, Forbidden) as error:
-            cause, advice = diagnosis_of(error)
-            raise ClusterError(f"{credentials.base_url}: {cause}: {advice} ({error})") from error
-        except (ApiError, ClusterError) as error:
+            return objects, release
+        except ApiError as error:
+            raise ClusterError(explanation_of(error, credentials.base_url)) from error
+        except ClusterError as error:
             raise ClusterError(f"{credentials.base_url}: {error}") from error
 
 
@@ -136,8 +144,10 @@ async def _versions_served(session: ApiSession, group: str) -> list[str]:
 
 def list_objects_blocking(
     kubeconfig: str, context: str | None, extra_resources: Sequence[ResourceType[Any]] = ()
-) -> list[dict[str, Any]]:
+) -> tuple[list[dict[str, Any]], Release]:
     """Call `list_objects` for synchronous callers, which may run in an event loop, as a notebook's cells do.
+
+    Returns: the objects, and the release that decides as the cluster's kube-scheduler.
 
     Raises:
         ClusterError: as `list_objects`, or the kubeconfig cannot be used.
@@ -145,9 +155,9 @@ def list_objects_blocking(
     # An event loop that runs already, as in a notebook, cannot run another one in its thread.
     with ThreadPoolExecutor(1) as thread:
         try:
-            objects = thread.submit(
+            objects, release = thread.submit(
                 lambda: anyio.run(list_objects, kubeconfig, context, WITHOUT_GATES, extra_resources)
             ).result()
         except ConnectionConfigError as error:
             raise ClusterError(str(error)) from error
-    return [dict(item.manifest) for item in objects]
+    return [dict(item.manifest) for item in objects], release

@@ -13,6 +13,7 @@ from podium.config import DEFAULT_SCHEDULER_NAME
 from podium.config.own_names import OWN_NAME
 from podium.config.scheduler_names import similar_name
 from podium.engine.cluster import Cluster
+from podium.lib.plurals import count_of
 from podium.objects.core import Pod
 from podium.objects.resource_types import PODS
 
@@ -117,7 +118,10 @@ def _other_scheduler_warning(
     if name == DEFAULT_SCHEDULER_NAME:
         return f"kube-scheduler schedules it, as spec.schedulerName is {name}: {service}"
     if pod_counts[name]:
-        return f"Another scheduler schedules it, {name}, which has placed {pod_counts[name]} pod(s) here: {service}"
+        return (
+            f"Another scheduler schedules it, {name}, which has placed {count_of(pod_counts[name], 'pod')} here: "
+            f"{service}"
+        )
     if likely_name:
         return _misspelling_warning(name, likely_name)
     return (

@@ -46,6 +46,7 @@ from typing import Any, Final
 import numpy as np
 
 from podium.engine.cluster import Cluster
+from podium.engine.device_refusals import DEVICES
 from podium.framework.contract.status import ScheduleError
 from podium.framework.preemption.candidates import Budgets
 from podium.insight.absent_claims import missing_claims
@@ -55,8 +56,8 @@ from podium.insight.asked_pod import best_node
 from podium.insight.blockers import Blockers, blockers_of
 from podium.insight.edits import INTRUSIVENESS, Edit, EditKind, EditSet, in_order
 from podium.insight.evictions import EXACT, Evictions
-from podium.insight.new_nodes import one_of_each_shape, without_daemons
-from podium.insight.node_edits import LabelChanges, added_node, eviction, label_changes, label_edits, taint_edits
+from podium.insight.new_nodes import node_like, one_of_each_shape
+from podium.insight.node_edits import LabelChanges, eviction, label_changes, label_edits, taint_edits
 from podium.insight.pod_edits import Wish, append_toleration, apply_pod_edits, contradict, give_up, wishes
 from podium.insight.requests import is_indispensable
 from podium.insight.smallest_edits import SmallestEdits
@@ -64,7 +65,7 @@ from podium.insight.volume_demands import volume_demands
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 from podium.objects.core import Node, Pod
 from podium.objects.requests import filter_requests
-from podium.objects.resource_types import NAMESPACES, NODES, POD_DISRUPTION_BUDGETS
+from podium.objects.resource_types import NAMESPACES, POD_DISRUPTION_BUDGETS
 from podium.plugins.node_affinity import NodeAffinity
 
 EDITS_MAX: Final = 3
@@ -289,7 +290,8 @@ class FixSearch:
         pod = give_up(self._pod, concessions)
         blockers = self.blockers(concessions)
         is_hopeless = np.zeros(len(self._snapshot.nodes), np.bool_)
-        may_help = TAINTS | (LABELS if self._alike.tells_apart else frozenset())
+        # A new node brings its own devices, where those of the node that it is like are taken.
+        may_help = TAINTS | {DEVICES} | (LABELS if self._alike.tells_apart else frozenset())
         if devices := self._devices_of_no_node(pod, blockers):
             may_help |= {_FIT}
         for plugin in blockers.plugins:
@@ -347,9 +349,9 @@ class FixSearch:
             if len(self._worlds) == self._worlds_max:
                 self._is_complete = False
                 return None
-            new, edit = added_node(node, self._snapshot.row_of.keys(), devices)
+            edit = node_like(self._cluster, node, self._snapshot.row_of.keys(), devices)
             world = self._cluster.fork()
-            world.put(NODES, without_daemons(world, new, node))
+            apply_edits(world, [edit])
             self._worlds[key] = edit, world
         return self._worlds[key]
 

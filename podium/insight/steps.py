@@ -23,10 +23,11 @@ from podium.engine.manifests import Manifest, is_namespaced, resource_of
 from podium.framework.contract.status import ScheduleError
 from podium.insight.cluster import Cluster
 from podium.insight.loading import node_named, pod_named
-from podium.insight.new_nodes import daemons_alike
+from podium.insight.new_nodes import daemons_alike, devices_alike
 from podium.insight.node_edits import added_node
 from podium.insight.trial import Trial
 from podium.lib.nearest import nearest
+from podium.lib.plurals import count_of
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 from podium.objects.core import Pod
 from podium.objects.custom_resources import all_resources
@@ -80,7 +81,7 @@ class AddNodes:
     @property
     def text(self) -> str:
         """Describes the step."""
-        return f"add {self.count} node(s) like {self.like}"
+        return f"add {count_of(self.count, 'node')} like {self.like}"
 
     def carry_out(self, trial: Trial) -> None:
         """Add the nodes. Raises: ClusterError: there is no such node."""
@@ -88,6 +89,8 @@ class AddNodes:
         for _ in range(self.count):
             new, edit = added_node(like, trial.world.store.objects(NODES).keys())
             assert edit.manifest is not None
+            for devices in devices_alike(trial.world, new.name, like):
+                trial.world.add(devices)
             trial.world.add(edit.manifest)
             for daemon in daemons_alike(trial.world, new.name, like):
                 trial.world.put_pending(daemon)

@@ -413,38 +413,34 @@ class Trial:
 
     def drain(self, node: Node) -> None:
         """Cordon a node and evict its pods, as far as budgets allow it. Pods of DaemonSets and static pods stay."""
-        taints = node.spec.taints
-        if not any(taint.key == _UNSCHEDULABLE.key for taint in taints):
-            taints = (*taints, _UNSCHEDULABLE)
-        spec = replace(node.spec, unschedulable=True, taints=taints)
-        self.world.put(NODES, replace(node, spec=spec))
+        self.world.put(NODES, cordoned_node(node))
         self.on_nodes()
         # The cordon first, and what follows from it: kubectl drain evicts only afterwards.
         self.settle()
         # Only these: a pod that tolerates a cordon may come back.
         leaving = [pod for pod in self.world.pods if pod.node_name == node.name and not stays_on_node(pod)]
         while leaving:
-            remaining = self._evict(leaving)
+            remaining = self.evict(leaving)
             self.settle()
             if len(remaining) == len(leaving):
                 break
             leaving = remaining
-        self.blocks += [Blocked(pod.key, self._forbidding(pod)) for pod in leaving]
+        self.blocks += [Blocked(pod.key, self.forbidding(pod)) for pod in leaving]
 
-    def _evict(self, pods: Sequence[Pod]) -> list[Pod]:
+    def evict(self, pods: Sequence[Pod]) -> list[Pod]:
         """Evict those of the pods that budgets allow now, and return the others."""
         remaining = []
         for pod in pods:
             if self.world.store.get(PODS, pod.key) is not pod:
                 continue  # preempted meanwhile
-            if self._forbidding(pod):
+            if self.forbidding(pod):
                 remaining.append(pod)
             else:
                 self.delete(pod)
         return remaining
 
-    def _forbidding(self, pod: Pod) -> tuple[str, ...]:
-        """Return the budgets that forbid the eviction. A pod of several budgets may never be evicted."""
+    def forbidding(self, pod: Pod) -> tuple[str, ...]:
+        """Return the budgets that forbid to evict the pod now. A pod of several budgets is never evicted."""
         # The eviction API lets a pod go that does not run yet, whatever its budgets.
         if pod.status.phase == "Pending":
             return ()
@@ -463,6 +459,14 @@ class Trial:
         for pod in pods:
             self.delete(pod, is_graceful=False)
         self.on_nodes()
+
+
+def cordoned_node(node: Node) -> Node:
+    """Return the node as it is once it is cordoned, with the taint that its controller adds."""
+    taints = node.spec.taints
+    if not any(taint.key == _UNSCHEDULABLE.key for taint in taints):
+        taints = (*taints, _UNSCHEDULABLE)
+    return replace(node, spec=replace(node.spec, unschedulable=True, taints=taints))
 
 
 def _keeping_order(pod: Pod) -> tuple[bool, str, str]:

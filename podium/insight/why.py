@@ -13,12 +13,13 @@ from podium.engine.device_refusals import DeviceGroup, device_errors, device_ref
 from podium.engine.evaluation import Evaluation
 from podium.engine.explanation import Blocker, Explanation, Group, NodeScore, group_blockers
 from podium.engine.gang_story import GangStory
+from podium.engine.gangs import gang_of
 from podium.framework.contract.status import ScheduleError, Status
 from podium.framework.profile.runtime import Framework
 from podium.insight.absent_claims import AbsentClaim, absent_claims
 from podium.insight.asked_pod import as_pending
 from podium.insight.details import amounts, kind_of_blocker
-from podium.insight.gangs import gang_of, story_of
+from podium.insight.gangs import story_of
 from podium.insight.group_details import with_details
 from podium.insight.notes import notes_about, terminating_text, victims_awaited
 from podium.insight.search import FixSearch

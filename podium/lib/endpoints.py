@@ -73,6 +73,7 @@ async def serving(
         logger=_RequestErrors(observer),
         keepalive_timeout=IDLE_S_MAX,
         shutdown_timeout=_DRAIN_S_MAX,
+        handler_cancellation=True,  # nobody waits for the answer once the client has left
     )
     try:
         await runner.setup()

@@ -61,6 +61,11 @@ class KeyedHeap(Generic[Item]):
         live = self._live.pop(key, None)
         return live[1] if live is not None else None
 
+    def reorder(self) -> None:
+        """Sort all items anew, by the sort keys that they have now; equal items stay in the order of their pushes."""
+        self._entries = [(self._sort_key(item), pushed, key) for key, (pushed, item) in self._live.items()]
+        heapq.heapify(self._entries)
+
     def __len__(self) -> int:
         return len(self._live)
 

@@ -6,6 +6,7 @@ Owns only the deadline. The results until then are an answer, too: a search that
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar
@@ -27,11 +28,13 @@ class TimeLimit:
 
     Attributes:
         is_noticed: whether a search has ended early.
+        seconds: after how long the time is up.
     """
 
     def __init__(self, clock: Clock, seconds: float) -> None:
         self._clock = clock
         self._ends_s = clock.monotonic() + seconds
+        self.seconds = seconds
         self.is_noticed = False
         self._facts: list[Callable[[], str]] = []
 
@@ -47,6 +50,12 @@ class TimeLimit:
     def is_over(self) -> bool:
         """Return whether the time is up."""
         return self._clock.monotonic() >= self._ends_s
+
+    def apart(self) -> TimeLimit:
+        """Return a limit with the same end, for work whose early end leaves the answer whole: it has its own notice."""
+        limit = copy.copy(self)
+        limit.is_noticed = False
+        return limit
 
     def check(self) -> None:
         """Check the time. Raises: `TimeIsUpError` if it is up."""
@@ -64,6 +73,7 @@ class TimeLimit:
 class _Unlimited(TimeLimit):
     def __init__(self) -> None:
         self._ends_s = math.inf
+        self.seconds = math.inf
         self.is_noticed = False
         self._facts = []
 

@@ -17,10 +17,14 @@ from podium.engine.files import LocatedManifest
 from podium.engine.manifests import Manifest
 from podium.engine.object_files import Objects, objects_given
 from podium.insight import cluster as insight
+from podium.insight.room.drain_order import DrainOrder, drain_order
+from podium.insight.room.make_room import STEPS_MAX, STEPS_WITHOUT_LIMIT, make_room
+from podium.insight.room.plan import RoomAnswer
 from podium.insight.steps import Apply, Step, UseProfiles, carry_out_steps, pods_of, read_steps
 from podium.insight.trial import Trial
 from podium.insight.what_if import Outcome, Usage, outcome_of, utilisation
 from podium.lib.system_clock import SystemClock
+from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.library.planned_objects import original_key
 from podium.objects.amounts import amount_text
 from podium.objects.core import Pod
@@ -115,6 +119,31 @@ class Cluster(insight.Cluster):
             values = value if isinstance(value, (list, tuple)) and name != "apply" else [value]
             document += [{_STEPS.get(name, name): argument} for argument in values]
         return outcome_of(carry_out_steps(self, read_steps(document, {"apply": _apply, "profile": self._use_profiles})))
+
+    def make_room(self, pod: PodLike, limit: TimeLimit = UNLIMITED) -> RoomAnswer:
+        """Return the fewest moves of other pods after which this one, or its whole gang, fits. Nothing changes.
+
+        Every step was rehearsed: no PodDisruptionBudget is violated, and each moved pod has its place before it is
+        evicted. `text` of the answer says what was proved, `plan` has the steps, and `as_dict()` everything.
+
+        Args:
+            limit: when to end with the best moves found by then; unless given, after some 200,000 steps of the search.
+
+        Raises: as `capacity`.
+        """
+        return make_room(self, pod, limit, STEPS_WITHOUT_LIMIT if limit is UNLIMITED else STEPS_MAX)
+
+    def drain_order(self, *nodes: str, limit: TimeLimit = UNLIMITED) -> DrainOrder:
+        """Return an order and batches in which these nodes can be drained. Nothing changes.
+
+        Args:
+            limit: when to end with the batches found by then.
+
+        Raises:
+            ClusterError: there is no such node.
+            ScheduleError: an attempt failed.
+        """
+        return drain_order(self, nodes, limit)
 
     def utilisation(self) -> Mapping[str, Mapping[str, Usage]]:
         """Return the pods' requests against the nodes' allocatable: by zone, `all` for all nodes, and by resource."""

@@ -1,4 +1,4 @@
-"""`podium.Clusters`: the member clusters of a fleet, over which a workload is divided as Karmada's scheduler does."""
+"""`podium.Clusters`: the members of a fleet: which takes a whole workload, and how replicas divide over them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,25 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Literal, Self, TypeAlias
 
+from podium.engine.configurations import Config, read_config
+from podium.engine.files import LocatedManifest
 from podium.engine.object_files import Objects, objects_given
 from podium.estimator.division.answers import division_answer
 from podium.estimator.division.attempts import Options
 from podium.estimator.division.explanation import ClusterShare
 from podium.estimator.division.fleet import Fleet
 from podium.estimator.general import ModelsSemantics
+from podium.fleets.answers import FleetFit
+from podium.fleets.loading import LoadedFleet, load_fleet
+from podium.fleets.ordering import Order, Prices
+from podium.fleets.search import FleetQuestion, ask_all
+from podium.fleets.workload import read_workload
+from podium.lib.system_clock import SystemClock
+from podium.plugins import IN_TREE
+from podium.plugins.contrib import CONTRIB
 
 Semantics: TypeAlias = Literal["current", "v1.17", "v1.11"]
+OrderName: TypeAlias = Literal["emptiest", "cheapest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +56,15 @@ class Division:
 
 
 class Clusters:
-    """Member clusters, over which workloads are divided as Karmada's scheduler divides them."""
+    """Member clusters: which of them takes a whole workload, and how Karmada's scheduler divides replicas over them."""
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(
+        self, fleet: Fleet, members: Mapping[str, Sequence[LocatedManifest]], config: Config | None = None
+    ) -> None:
         self._fleet = fleet
+        self._members = members
+        self._config = config
+        self._loaded_fleet: LoadedFleet | None = None
 
     @classmethod
     def load(
@@ -58,6 +74,7 @@ class Clusters:
         members: Mapping[str, Objects] | None = None,
         available: Mapping[str, int] | None = None,
         models_semantics: Semantics = "current",
+        config: Config | None = None,
     ) -> Self:
         """Load the clusters.
 
@@ -66,12 +83,14 @@ class Clusters:
             members: by cluster, its nodes and pods, from which its available replicas are estimated.
             available: by cluster, the available replicas that its estimator server answers.
             models_semantics: interpret resource models as Karmada did up to that release.
+            config: decides in each member for `fit`; kube-scheduler's defaults unless given.
 
         Raises:
             EstimateError, ManifestError: an object cannot be read, or a cluster is given twice.
         """
         objects_by_member = {name: objects_given(objects) for name, objects in (members or {}).items()}
-        return cls(Fleet(objects_given(clusters), objects_by_member, available, ModelsSemantics(models_semantics)))
+        fleet = Fleet(objects_given(clusters), objects_by_member, available, ModelsSemantics(models_semantics))
+        return cls(fleet, objects_by_member, config)
 
     def divide(
         self,
@@ -105,6 +124,35 @@ class Clusters:
             Random(seed) if seed is not None else None,
         )
         return _division(division_answer(question, explain=True))
+
+    def fit(
+        self,
+        workload: Objects,
+        *,
+        order: OrderName = "emptiest",
+        prices: Mapping[str, float] | None = None,
+        clusters_max: int | None = None,
+    ) -> FleetFit:
+        """Find the members whose scheduler would bind the whole workload. Nothing changes.
+
+        Args:
+            workload: what would be submitted, such as a Deployment, a Job, or a PodGroup and its pods.
+            order: which of them come first.
+            prices: hourly, of nodes by instance type, or by `CLUSTER/TYPE`; `*` stands for any other type.
+            clusters_max: how many members are enough; all unless given.
+
+        Raises:
+            ClusterError: the workload cannot be read, has no pods, or a price is none.
+            ConfigError, PluginError: the configuration cannot be read, or a profile cannot be built.
+        """
+        if self._loaded_fleet is None:
+            classes = {**IN_TREE, **CONTRIB}
+            self._loaded_fleet = load_fleet(
+                self._members, read_config(self._config, classes), classes, SystemClock().now()
+            )
+        fleet = self._loaded_fleet
+        question = FleetQuestion(read_workload(objects_given(workload)), Order(order), Prices(prices), clusters_max)
+        return ask_all(question, fleet.members, fleet.without)
 
 
 def _division(answer: Mapping[str, Any]) -> Division:

@@ -166,7 +166,7 @@ class PodSpec(Value, frozen=True, gc=True, weakref=True, dict=True):
     security_context: SecurityContext = SecurityContext()
 
 
-_INTERNED = "interned"
+_INTERNED, _WITHOUT_GROUP = "interned", "without group"
 _specs: weakref.WeakValueDictionary[bytes, PodSpec] = weakref.WeakValueDictionary()
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
@@ -193,9 +193,9 @@ def _intern(spec: PodSpec) -> PodSpec:
 
 
 def once_per_spec(compute: Callable[[PodSpec], T]) -> Callable[[PodSpec], T]:
-    """Make a pure function of a pod spec remember its result on the (interned) spec.
+    """Make a pure function of a pod spec, other than its group, remember its result on the (interned) spec.
 
-    An exception is not remembered.
+    Specs that differ in their group only have one result. An exception is not remembered.
     """
     slot = f"{compute.__module__}.{compute.__qualname__}"
 
@@ -205,16 +205,21 @@ def once_per_spec(compute: Callable[[PodSpec], T]) -> Callable[[PodSpec], T]:
         try:
             return memory[slot]  # type: ignore[no-any-return]
         except KeyError:
-            result = memory[slot] = compute(spec)
+            # Every gang has a spec of its own, and most gangs are small.
+            is_shared = spec.scheduling_group is not None
+            result = memory[slot] = remember_result(without_group(spec)) if is_shared else compute(spec)
             return result
 
     return remember_result
 
 
-@once_per_spec
 def without_group(spec: PodSpec) -> PodSpec:
     """Return the shared spec of the pods that differ from these in their group only: that of pods without a group."""
-    return _intern(replace(spec, scheduling_group=None))
+    memory: dict[str, Any] = spec.__dict__
+    shared_spec: PodSpec | None = memory.get(_WITHOUT_GROUP)
+    if shared_spec is None:
+        shared_spec = memory[_WITHOUT_GROUP] = _intern(replace(spec, scheduling_group=None))
+    return shared_spec
 
 
 class PodCondition(Value, frozen=True):

@@ -8,8 +8,9 @@ Requeue: a pod of the same group is added, or the PodGroup; the gang needs fewer
 Cost: constant; the pod that completes the gang costs one step for each pod of the group.
 Source: kubernetes pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, v1.36.2 and v1.37.2.
 Differs: a pod that is added requeues its group only if it completes it. Upstream asks every member of the group again
-for each of them, with the same result. With `thoroughSearchSteps` a gang that does not fit in upstream's way, pod by
-pod, is placed if there is any placement, on other nodes or with other devices: kubernetes issue 138765.
+for each of them, and activates the pods that are being tried with a pod that waits, with the same result. With
+`thoroughSearchSteps` a gang that does not fit in upstream's way, pod by pod, is placed if there is any placement, on
+other nodes or with other devices: kubernetes issue 138765.
 """
 
 from __future__ import annotations
@@ -108,8 +109,8 @@ class GangScheduling(fwk.PreEnqueuePlugin, fwk.PermitPlugin):
         if members is None:
             return _not_known(key), 0.0
         if members.scheduled_count < group.min_count:
-            # In a simulation all of them are being tried.
-            if simulation is None or simulation.state is None:
+            # Pods that are being tried with this one wait for nothing: in a simulation, or as one entry of the queue.
+            if not self._has_entries and (simulation is None or simulation.state is None):
                 self._states.activate(list(members.unscheduled.values()))
             return _TOO_FEW_PLACED, GANG_TIMEOUT_S
         for uid in members.assumed:

@@ -8,7 +8,7 @@ Differs: a registration without a hint function always queues, and no execution 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -26,7 +26,7 @@ from podium.framework.contract.cluster_event import (
 )
 from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, TableFilterPlugin
 from podium.framework.contract.plugin import Plugin, PreEnqueuePlugin
-from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.queued_pod import QueuedPodGroupInfo, QueuedPodInfo
 from podium.framework.contract.status import PluginError, short_repr
 from podium.framework.cycle.closed_nodes import NODE_CLOSED
 from podium.framework.cycle.extenders import EXTENDER
@@ -199,8 +199,11 @@ class Hints:
 
     def strategy(self, info: QueuedPodInfo, interest: Interest, old: Any, new: Any) -> Strategy:
         """Decide whether the event is worth another attempt, and how soon: of a group if it is of one of its pods."""
+        members: Iterable[QueuedPodInfo] = info.member_infos
+        if isinstance(info, QueuedPodGroupInfo) and not interest.is_wildcard:
+            members = _unlike_members(info, interest, old, new)
         best = Strategy.SKIP
-        for member in info.member_infos:
+        for member in members:
             strategy = self._strategy_of_pod(member, interest, old, new)
             if strategy is Strategy.IMMEDIATELY:
                 return strategy
@@ -256,3 +259,26 @@ class Hints:
             self._observer.plugin_failed(plugin, "QueueingHint", info.pod, error)
         self._observer.hint_executed(plugin, label, outcome, self._clock.monotonic() - started_s)
         return hint is QueueingHint.QUEUE
+
+
+def _unlike_members(entry: QueuedPodGroupInfo, interest: Interest, old: Any, new: Any) -> Iterator[QueuedPodInfo]:
+    """Yield the pods of a group without those that hints cannot tell from the one before: most pods are replicas."""
+    changed_pod = (new or old) if interest.event.is_about_pods else None
+    changed_uid = "" if changed_pod is None else changed_pod.uid
+    first: QueuedPodInfo | None = None
+    is_particular = False
+    for member in entry.members:
+        pod = member.pod
+        # What a hint may read of a pod; the changed pod itself is told apart by its uid.
+        if (
+            first is None
+            or is_particular
+            or pod.spec is not first.pod.spec
+            or pod.metadata.labels != first.pod.metadata.labels
+            or member.unschedulable_plugins != first.unschedulable_plugins
+            or member.pending_plugins != first.pending_plugins
+            or changed_uid in (pod.metadata.uid, first.pod.metadata.uid)
+        ):
+            first, rejectors = member, frozenset(member.rejector_plugins)
+            is_particular = interest.tells_apart(pod.spec.scheduler_name, rejectors)
+            yield member

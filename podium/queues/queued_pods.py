@@ -116,6 +116,15 @@ class QueuedPods:
         """Update the position of a waiting pod whose object has been replaced."""
         self._containers[self._states[info.key]].push(info)
 
+    def reorder_all(self) -> None:
+        """Order all waiting pods anew: the QueueSort plugin may go by objects that came after the pods.
+
+        Cost: one sort key for each pod.
+        """
+        # Pods that wait for events have no order.
+        self.active.reorder()
+        self.backing_off.reorder()
+
     def is_backing_off(self, info: QueuedPodInfo) -> bool:
         """Return whether the pod is backing off now."""
         return self._backoff.is_backing_off(info, self._clock.now())

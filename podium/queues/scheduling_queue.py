@@ -97,6 +97,7 @@ class SchedulingQueue:
         self._queued = QueuedPods(queue_sort, times.backoff, clock, self._hints.label_readers(), observer)
         self._in_flight = InFlightPods(observer)
         self._backoff_timer = BackoffTimer(clock)
+        self.reorder = self._queued.reorder_all
         self._leftover_timer = LeftoverTimer(clock)
         self._delayed = DelayedPods(clock)
         self._is_closed = False
@@ -279,7 +280,7 @@ class SchedulingQueue:
         new_members = [member for member in members if member.pod.uid not in self._in_flight]
         for member in members:
             self._count_rejectors(member, -1)
-            if member not in new_members:
+            if member.pod.uid in self._in_flight:
                 self._observer.unexpected_state(member, "the same pod is tracked in multiple places in the scheduler")
         if not new_members:
             self._queued.move(info, QueueEvent.DELETE, event, now_s=now_s)
@@ -487,8 +488,7 @@ class SchedulingQueue:
         return tuple(self._queued_or_stub(pod) for pod in self.nominator.pods(node_name))
 
     def _queued_or_stub(self, pod: Pod) -> Pod:
-        info = self.get(pod)
-        if info is not None:
+        if (info := self.get(pod)) is not None:
             return info.pod
         meta = pod.metadata
         return Pod(metadata=ObjectMeta(name=meta.name, namespace=meta.namespace, uid=meta.uid))

@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, Final
 import msgspec
 
 from podium.lib.error_text import UserFacingError
+from podium.lib.plurals import count_of
 
 FORMAT: Final = 2
 """The version of the format that is written, and the only one that is read."""
@@ -142,7 +143,7 @@ class LeftOutList:
         if not self.count:
             return ""
         remainder = f"; and {self.count - len(self.examples)} more" if self.count > len(self.examples) else ""
-        return f"{self.count} change(s) of objects are left out: {'; '.join(self.examples)}{remainder}"
+        return f"{count_of(self.count, 'object change')} left out: {'; '.join(self.examples)}{remainder}"
 
 
 @dataclass(slots=True)

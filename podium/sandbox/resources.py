@@ -104,6 +104,7 @@ RESOURCES: tuple[ResourceType, ...] = (
     _type("scheduling.k8s.io/v1", "priorityclasses", "PriorityClass", short="pc", cluster=True),
     _type("scheduling.k8s.io/v1beta1", "podgroups", "PodGroup", sub="status"),
     _type("scheduling.k8s.io/v1beta1", "workloads", "Workload"),
+    _type("kueue.x-k8s.io/v1beta1", "workloads", "Workload", short="wl", sub="status"),
     _type("scheduling.x-k8s.io/v1alpha1", "elasticquotas", "ElasticQuota", short="eq eqs", sub="status"),
     _type("scheduling.x-k8s.io/v1alpha1", "podgroups", "PodGroup", short="pg pgs", sub="status"),
     _type("security-profiles-operator.x-k8s.io/v1beta1", "seccompprofiles", "SeccompProfile", short="sp", sub="status"),

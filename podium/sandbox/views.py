@@ -23,6 +23,15 @@ _CORE_TO_EVENTS = {
     "count": "deprecatedCount",
     "reportingComponent": "reportingController",
 }
+_ALWAYS_SHOWN: Json = {
+    "source": {},
+    "firstTimestamp": None,
+    "lastTimestamp": None,
+    "eventTime": None,
+    "reportingComponent": "",
+    "reportingInstance": "",
+}
+"""The fields of an Event that an API server shows even when nobody has set them: kubectl can sort by them."""
 _EVENTS_TO_CORE = {new: old for old, new in _CORE_TO_EVENTS.items()}
 
 
@@ -53,11 +62,17 @@ def to_stored(resource: ResourceType, obj: Json) -> Json:
 
 def shape_of(resource: ResourceType) -> Callable[[Json], Json] | None:
     """Return the function that converts a stored object to this type, or None if no conversion is needed."""
-    return _as_events_v1 if resource.group == "events.k8s.io" else None
+    if resource.kind != "Event":
+        return None
+    return _as_events_v1 if resource.group == "events.k8s.io" else _as_core_event
+
+
+def _as_core_event(obj: Json) -> Json:
+    return _ALWAYS_SHOWN | obj
 
 
 def _as_events_v1(obj: Json) -> Json:
-    fields = {_CORE_TO_EVENTS.get(name, name): value for name, value in obj.items()}
+    fields = {_CORE_TO_EVENTS.get(name, name): value for name, value in _as_core_event(obj).items()}
     return fields | {"apiVersion": "events.k8s.io/v1"}
 
 

@@ -20,6 +20,7 @@ log = get_logger("daemon")
 
 _LOOK_EVERY_S: Final = 0.02
 _STALL_S: Final = 0.05
+_BUSY_SHARE: Final = 0.5
 
 
 class StallWatch:
@@ -55,7 +56,8 @@ class StallWatch:
         late_s = max(0.0, self._clock.monotonic() - due_s)
         self._metrics.observe_loop_stall(late_s)
         if late_s > _STALL_S:
-            # Little CPU time means that the machine was busy, not this process.
+            # Little CPU time means that the machine was busy, not this process: nothing that can be mended here.
             busy_s = time.thread_time() - cpu_s
-            log.warning("The event loop stood still", seconds=round(late_s, 3), cpu_seconds=round(busy_s, 3))
+            tell = log.warning if busy_s > late_s * _BUSY_SHARE else log.info
+            tell("The event loop stood still", seconds=round(late_s, 3), cpu_seconds=round(busy_s, 3))
         self._look_later()

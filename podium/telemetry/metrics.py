@@ -60,6 +60,12 @@ class Metrics(
         """Do not show the metrics of these names."""
         self.families = tuple(family for family in self.families if family.name not in names)
 
+    def deprecate(self, names: Container[str], version: str) -> None:
+        """Let the metrics of these names say that they are deprecated since that version."""
+        for family in self.families:
+            if family.name in names:
+                family.help = f"(Deprecated since {version}) {family.help}"
+
     def render(self, *, is_open: bool = False) -> bytes:
         """Return all metrics as text (`CONTENT_TYPE`), or as OpenMetrics with exemplars (`OPEN_CONTENT_TYPE`).
 

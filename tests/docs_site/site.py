@@ -20,7 +20,7 @@ from tests.docs_site.reference import PAGES as PAGES_FROM_CODE
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = ROOT / "mkdocs.yml"
-PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
+PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 FOLDERS = ("docs", "examples", "deploy")
 _LINK = re.compile(r"\]\(([^)#:\s]+)\)")
 

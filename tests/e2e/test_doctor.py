@@ -72,6 +72,7 @@ async def test_the_sandbox_is_fine_and_broken_configurations_and_servers_are_not
     status, text = await doctor(kubeconfig, "--config", write_configuration(tmp_path))
     assert status == 0, text
     assert "api server: it is v1.37.2" in text
+    assert "rules: podium decides as kube-scheduler 1.37" in text
     status, text = await doctor(kubeconfig, "--config", write_configuration(tmp_path), "--output", "json")
     assert (status, json.loads(text)["ok"], bad(text)) == (0, True, [])
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from podium.plugins.contrib.app_groups import GROUP_LABEL, WORKLOAD_LABEL
 from tests.e2e.cluster import DEFINITIONS, RealCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import configuration
@@ -18,6 +19,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.control_plane]
 
 Json = dict[str, Any]
 ROOT = Path(__file__).parents[2]
+WORKLOAD = {"kind": "Deployment", "apiVersion": "apps/v1", "namespace": "default"}
 PATHS = {
     "AppGroup": "/apis/appgroup.diktyo.x-k8s.io/v1alpha1/namespaces/default/appgroups",
     "NetworkTopology": "/apis/networktopology.diktyo.x-k8s.io/v1alpha1/namespaces/default/networktopologies",
@@ -70,6 +72,30 @@ async def test_a_pod_is_placed_near_those_it_depends_on(own_cluster: RealCluster
     web["spec"]["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
     await cluster.create(web)
     assert (await cluster.wait_bound(["web"]))["web"] == "b-1"
+
+
+async def test_the_pods_of_a_group_start_in_its_order(own_cluster: RealCluster, start: StartDaemon) -> None:
+    cluster = own_cluster
+    await install_definitions(cluster, "network/definitions.yaml")
+    names = ["web", "cache", "db"]
+    group = next(item for item in example("network-overhead") if item["kind"] == "AppGroup")
+    # The order is written by the group's own controller, here from the database to the front.
+    group["status"] = {
+        "topologyOrder": [
+            {"index": len(names) - number, "workload": {**WORKLOAD, "name": name, "selector": name}}
+            for number, name in enumerate(names)
+        ]
+    }
+    await create_all(cluster, [group])
+    labels = {name: {GROUP_LABEL: group["metadata"]["name"], WORKLOAD_LABEL: name} for name in names}
+    await cluster.create(*(pod(name, labels=labels[name]) for name in names))
+    await cluster.create(node("only", pods="1"))
+    queue_sort = {"enabled": [{"name": "TopologicalSort"}], "disabled": [{"name": "*"}]}
+    await start(cluster, configuration(profiles=[{"schedulerName": "podium", "plugins": {"queueSort": queue_sort}}]))
+    for name in reversed(names):
+        await cluster.wait_bound([name])
+        assert await cluster.placements() == {name: "only"}
+        await cluster.delete_pod(name)
 
 
 async def test_a_pod_that_tolerates_preemption_stays(own_cluster: RealCluster, start: StartDaemon) -> None:

@@ -54,6 +54,7 @@ ELSEWHERE: Final = {
     "docs/answers.md": "unit/test_shown_answers.py",
     "docs/divide.md": "unit/test_shown_answers.py",
     "docs/estimator.md": "e2e/test_estimator.py",
+    "docs/fleets.md": "integration/fleets/test_served.py",
     "docs/install.md": "e2e/test_install_page.py",
     "docs/live-page.md": "e2e/test_live_page.py",
     "docs/performance.md": "unit/benchmarks/test_report.py",
@@ -262,7 +263,7 @@ async def test_a_plan_for_a_cluster_with_karpenter_s_kinds(
     outputs = {command: await shell.run(command) for command in commands if command not in PLAN_NOT_RUN}
     assert "default/api-1" in outputs["podium plan -f cluster.yaml --add deployment.yaml"]
     assert "default/web-1" in outputs["podium plan -f cluster.yaml --rules podium --config scheduler.yaml"]
-    assert "No node can go" in outputs["podium consolidate -f cluster.yaml --search greedy"]
+    assert "No node to remove" in outputs["podium consolidate -f cluster.yaml --search greedy"]
     assert json.loads((tmp_path / "answers.jsonl").read_text())["id"] == "one"
 
 

@@ -14,20 +14,20 @@ from tests.helm.chart import Helm
 from tests.helm.manifests import DEPLOY, render
 
 
-def main() -> int:
+@click.command(help=__doc__)
+def main() -> None:
     progress = Progress(interval_s=3.0)
     try:
         helm = Helm(obtain(progress)[HELM])
     except BuildError as problem:
         progress.phase(f"not available: {problem}")
-        return 1
+        sys.exit(1)
     values_schema.SCHEMA.write_text(values_schema.schema_text())
     for path, text in render(helm):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         click.echo(path.relative_to(DEPLOY.parent))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.plugins import IN_TREE
+from tests.page_command import run_as_command
 from tests.parity import divisions
 from tests.parity.recorded import (
     DEVICE_HINTS,
@@ -193,5 +194,4 @@ def _differs_of(source: str) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(page(), encoding="utf-8")
+    run_as_command(lambda: PAGE.write_text(page(), encoding="utf-8"), __doc__)

@@ -1,6 +1,6 @@
 """Carries plans out, and says what of them did not hold.
 
-python -m tests.provisioned --plans 300 --consolidations 300
+python -m tests.provisioned --plans 300 --consolidations 300 --gangs 500
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from podium.lib.lifeline import end_with_pool_owner
 from tests.provisioned.consolidations import CheckedConsolidation, check_consolidation
+from tests.provisioned.gang_plans import CheckedGangs, check_gangs
 from tests.provisioned.plans import CheckedPlan, check_plan
 
 _SEEDS_PER_PROCESS = 20
@@ -23,6 +24,7 @@ def main() -> int:
     parser = argparse.ArgumentParser("python -m tests.provisioned", description=__doc__)
     parser.add_argument("--plans", type=int, default=0, help="how many clusters to buy nodes for (default: none)")
     parser.add_argument("--consolidations", type=int, default=0, help="how many to consolidate (default: none)")
+    parser.add_argument("--gangs", type=int, default=0, help="how many clusters with gangs to buy for (default: none)")
     parser.add_argument("--first", type=int, default=1, help="the seed of the first (default: %(default)s)")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="(default: %(default)s)")
     options = parser.parse_args()
@@ -32,11 +34,14 @@ def main() -> int:
         plans = pool.map(check_plan, range(options.first, options.first + options.plans), chunksize=1)
         seeds = range(options.first, options.first + options.consolidations)
         consolidations = pool.map(check_consolidation, seeds, chunksize=1)
+        gangs = pool.map(check_gangs, range(options.first, options.first + options.gangs), chunksize=1)
     wrong = 0
     if plans:
         wrong += _said_of_plans(plans)
     if consolidations:
         wrong += _said_of_consolidations(consolidations)
+    if gangs:
+        wrong += _said_of_gangs(gangs)
     return int(wrong > 0)
 
 
@@ -61,7 +66,17 @@ def _said_of_consolidations(consolidations: Sequence[CheckedConsolidation]) -> i
     return wrong
 
 
-def _faulty(kind: str, cases: Sequence[CheckedPlan | CheckedConsolidation]) -> int:
+def _said_of_gangs(gangs: Sequence[CheckedGangs]) -> int:
+    wrong = _faulty("gangs", gangs)
+    sys.stdout.write(
+        f"{len(gangs)} clusters with gangs, {sum(case.bought for case in gangs)} nodes bought, "
+        f"{sum(case.starting for case in gangs)} gangs start, {sum(case.staying for case in gangs)} stay: "
+        f"{wrong} plans did not hold\n"
+    )
+    return wrong
+
+
+def _faulty(kind: str, cases: Sequence[CheckedPlan | CheckedConsolidation | CheckedGangs]) -> int:
     for case in cases:
         for fault in case.faults:
             sys.stdout.write(f"{kind} {case.seed}: {fault}\n")

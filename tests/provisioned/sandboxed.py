@@ -14,10 +14,12 @@ from typing import Any, Final, TypeVar
 import anyio
 import structlog
 
-from podium.config import default_configuration
+from podium.config import KubeSchedulerConfiguration, PodGroupRules, default_configuration
 from podium.daemon.app import App
 from podium.daemon.faces import FACES, stall_watch
 from podium.daemon.options import Options
+from podium.plugins import IN_TREE
+from podium.plugins.contrib import CONTRIB
 from podium.sandbox.embedded import Sandbox
 from tests.manifests import Json
 from tests.simulation.network import SimulatedLoop
@@ -31,11 +33,26 @@ _TICK_S: Final = 1.0
 _T = TypeVar("_T")
 
 
-def bound_pods(objects: Iterable[Json], seed: int) -> Mapping[str, str]:
-    """The pods that the daemon binds in a cluster of these objects, by name, each with its node."""
+def bound_pods(
+    objects: Iterable[Json],
+    seed: int,
+    configuration: KubeSchedulerConfiguration | None = None,
+    pod_groups: PodGroupRules | None = None,
+    arrivals: Iterable[Iterable[Json]] = (),
+) -> Mapping[str, str]:
+    """The pods that the daemon binds in a cluster of these objects, by name, each with its node.
+
+    Args:
+        arrivals: more objects, which are created once the daemon runs: those of each group at once, a second later
+            than the group before.
+    """
 
     async def bind() -> Mapping[str, str]:
-        async with sandbox_of(objects) as sandbox, daemon_beside(sandbox, seed):
+        async with sandbox_of(objects) as sandbox, daemon_beside(sandbox, seed, configuration, pod_groups):
+            for group in arrivals:
+                for manifest in group:
+                    sandbox.store.put_raw(manifest)
+                await asyncio.sleep(_TICK_S)
             await at_rest(sandbox)
             return nodes_of_pods(sandbox)
 
@@ -68,12 +85,23 @@ def sandbox_of(objects: Iterable[Json], *, controllers: bool = False) -> Abstrac
 
 
 @asynccontextmanager
-async def daemon_beside(sandbox: Sandbox, seed: int) -> Any:
+async def daemon_beside(
+    sandbox: Sandbox,
+    seed: int,
+    configuration: KubeSchedulerConfiguration | None = None,
+    pod_groups: PodGroupRules | None = None,
+) -> Any:
     """The daemon as it is, with one source of randomness."""
     start, end = anyio.Event(), anyio.Event()
     app = App(
-        default_configuration(),
-        Options(master=sandbox.url, secure_port=0, recorder_bytes=0),
+        configuration or default_configuration(),
+        Options(
+            master=sandbox.url,
+            secure_port=0,
+            recorder_bytes=0,
+            plugins={**IN_TREE, **CONTRIB},
+            pod_groups=pod_groups,
+        ),
         clock=LoopClock(),
         random=Random(seed),
         # Virtual time stands still while anybody works: the stall watch would see nothing.

@@ -18,12 +18,13 @@ def test_the_metrics_page_says_what_the_registry_says() -> None:
 
 
 def test_the_metrics_page_parts_upstreams_names_from_podiums_own() -> None:
-    _, upstreams, own, resources, estimators = metrics_page.page().split("\n## ")
+    _, upstreams, own, resources, estimators, fleets = metrics_page.page().split("\n## ")
     assert "| `scheduler_cache_size` | gauge | `type` | Nodes and pods in the cache. |" in upstreams
     assert "| `podium_writes_in_flight` | gauge | – | " in own
     assert "| `podium_events_total` | counter | `result` | " in own
     assert "| `kube_pod_resource_limit` | gauge | `namespace`, `pod`, " in resources
     assert "`karmada_scheduler_estimator_estimating_request_total`" in estimators
+    assert "`podium_fleet_requests_total`" in fleets
     assert "`podium_" not in upstreams
     assert "`scheduler_" not in own
 

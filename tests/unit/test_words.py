@@ -30,7 +30,7 @@ VAGUE = frozenset(_VAGUE.split())
 """Words that say what was done to a value, or point at it, where a noun says what it is."""
 
 _IRREGULAR = """
-bound broken built chosen cut done drawn fed fit found given gone held kept known led left lost made meant paid
+bound broken built chosen cut done drawn fed found given gone held kept known led left lost made meant paid
 said seen sent shown spent taken taught thought told woken worn written
 """
 IRREGULAR = frozenset(_IRREGULAR.split())
@@ -48,6 +48,7 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "devices": (5, 0),
     "engine": (11, 5),
     "estimator": (5, 1),
+    "fleets": (0, 0),
     "framework": (14, 3),
     "insight": (14, 0),
     "lib": (2, 1),
@@ -70,6 +71,7 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "tests/differential": (0, 0),
     "tests/docs_site": (0, 0),
     "tests/e2e": (1, 2),
+    "tests/estimator_chaos": (0, 0),
     "tests/fgd": (3, 3),
     "tests/fuzz": (0, 0),
     "tests/gangs": (0, 0),
@@ -78,6 +80,7 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "tests/integration": (3, 3),
     "tests/karmada": (0, 0),
     "tests/karpenter": (0, 0),
+    "tests/make_room": (0, 0),
     "tests/monitoring": (0, 0),
     "tests/parity": (4, 0),
     "tests/planted": (0, 0),

@@ -173,15 +173,16 @@ def _autoscale(config: KubeSchedulerConfiguration, seed: int, timeout_s: float, 
 def _check_sizes(nodes: int, pods: int) -> None:
     if nodes < _NODES_MIN:
         raise click.UsageError(
-            f"--nodes: {_NODES_MIN} is the least: so many kinds of nodes there are, and some pods need one kind"
+            f"--nodes must be at least {_NODES_MIN}: the demo needs one node of each of its {_NODES_MIN} kinds"
         )
     if nodes > _NODES_MAX:
-        raise click.UsageError(f"--nodes: {_NODES_MAX:,} is the most")
+        raise click.UsageError(f"--nodes must be at most {_NODES_MAX:,}")
     if pods < 1:
-        raise click.UsageError("--pods: there has to be one to schedule")
+        raise click.UsageError("--pods must be at least 1")
     if pods > _PODS_PER_NODE_MAX * nodes:
         raise click.UsageError(
-            f"--pods: {nodes} nodes are sure to have room for {_PODS_PER_NODE_MAX * nodes}, {_PODS_PER_NODE_MAX} each"
+            f"--pods must be at most {_PODS_PER_NODE_MAX * nodes} for {nodes} nodes, which always have room for "
+            f"{_PODS_PER_NODE_MAX} each"
         )
 
 

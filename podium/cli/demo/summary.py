@@ -10,6 +10,7 @@ from rich.text import Text
 
 from podium.cli.demo.devices import ClaimUse, DeviceUse
 from podium.cli.demo.outcome import NodeUse, Outcome, pods_per_zone
+from podium.lib.plurals import count_of
 
 _WIDTH_MIN, _WIDTH_MAX = 60, 100
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -138,7 +139,7 @@ class _Page:
             line.truncate(self._width)
             yield _trim(line)
         if remaining_count := len(use.claims) - len(sample):
-            yield Text(f"  and {remaining_count} more claim{'s' if remaining_count > 1 else ''}")
+            yield Text(f"  and {count_of(remaining_count, 'more claim')}")
 
     def unschedulable(self, outcome: Outcome) -> Iterator[Text]:
         if not outcome.unschedulable:

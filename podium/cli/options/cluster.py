@@ -31,6 +31,11 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return source_options(time_limit_option(command))
 
 
+def cluster_options_with(time_limit: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add the same options with another default of the time limit, to a command whose search may have no end."""
+    return lambda command: source_options(time_limit_option(command, time_limit))
+
+
 def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add `-f`, `--kubeconfig` and `--context` to a command whose answer takes no time."""
     for option in reversed(_OPTIONS):

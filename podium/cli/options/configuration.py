@@ -245,16 +245,25 @@ def estimator_rules(config: Path | None, plugins: Sequence[str], mode: str) -> R
     """Return what decides on accurate estimates; None in parity mode.
 
     Raises:
-        UsageError: a configuration or plugin in parity mode, in which it would decide nothing.
+        UsageError: a configuration, a plugin or a release in parity mode, in which it would decide nothing.
         BadConfiguration: it cannot be used.
     """
     if mode == "accurate":
         from podium.estimator.accurate import Rules
+        from podium.estimator.errors import EstimateError
 
-        good = usable(config, plugins, to_run=False)
-        return Rules(good.config, good.plugins)
-    if config is not None or plugins:
-        raise click.UsageError("--config and --plugin go with --mode accurate")
+        def rules_of(good: Usable) -> Rules:
+            def as_of(release: Release) -> Rules:
+                try:
+                    return rules_of(good.as_of(release))
+                except BadConfiguration as error:
+                    raise EstimateError("; ".join(error.lines)) from error
+
+            return Rules(good.config, good.plugins, None if release_asked() else as_of)
+
+        return rules_of(usable(config, plugins, to_run=False))
+    if config is not None or plugins or release_asked() is not None:
+        raise click.UsageError("--config, --plugin and --decide-as go with --mode accurate")
     return None
 
 

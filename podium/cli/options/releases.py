@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from podium.cli import event_loop
+from podium.cli.output import say
 from podium.config import EVALUATED, NEWEST, RELEASES, Release
 from podium.lib.log import get_logger
 
@@ -48,12 +49,37 @@ as_the_newest: Final = decide_as_option(f"the newest that podium knows, {NEWEST.
 """Adds `--decide-as` to a command that asks no API server for its version."""
 as_the_server: Final = decide_as_option("that of the API server")
 """Adds `--decide-as` to a command that decides for the cluster that it connects to."""
+OF_THE_CLUSTER: Final = f"that of the running cluster, and for files {NEWEST.minor}"
+as_the_cluster: Final = decide_as_option(OF_THE_CLUSTER)
+"""Adds `--decide-as` to a question, about a running cluster or files."""
 
 
 def release_asked() -> Release | None:
-    """Return the release that the running command's `--decide-as` names; None without the option."""
+    """Return the release that the running command's `--decide-as` names, or `take_release_of` has found.
+
+    None if there is neither.
+    """
     context = click.get_current_context(silent=True)
     return None if context is None else context.meta.get(_META)
+
+
+def take_release_of(clusters: Sequence[str], kubeconfig: str | None, context: str | None) -> None:
+    """Let the running cluster's own release decide the question, and name it on standard error.
+
+    The newest decides about files, the one of `--decide-as` about everything.
+    """
+    from podium.objects.api_errors import ApiError, Unauthorized, Unreachable
+
+    if clusters or release_asked() is not None:
+        return
+    answer = _ask(kubeconfig, context, None)
+    if isinstance(answer, tuple):
+        release, server = answer
+        click.get_current_context().meta[_META] = release
+        say(f"deciding as kube-scheduler {release.minor}: the API server is {server}", err=True)
+    # Whoever cannot be reached is complained of where the objects are listed.
+    elif isinstance(answer, ApiError) and not isinstance(answer, Unreachable | Unauthorized):
+        say(f"warning: deciding as kube-scheduler {NEWEST.minor}: the API server hides its version: {answer}", err=True)
 
 
 def release_to_run(
@@ -86,7 +112,7 @@ def _ask(
 ) -> tuple[Release, str] | ApiError | ConnectionConfigError:
     """Return the API server's release and version, or why it does not say."""
     from podium.client.credentials import ConnectionConfigError
-    from podium.daemon.server_release import release_of
+    from podium.client.server_version import release_of
     from podium.lib.system_clock import SystemClock
     from podium.objects.api_errors import ApiError
     from podium.server.process import connect

@@ -31,7 +31,7 @@ _ENDING_S_MAX: Final = 20.0
 """The time in which a partial answer must be put together."""
 
 
-def time_limit_option(command: Callable[..., Any]) -> Callable[..., Any]:
+def time_limit_option(command: Callable[..., Any], default: str = _DEFAULT) -> Callable[..., Any]:
     """Add `--time-limit` to a command, and enforce it. A file of recorded cases may take any time."""
 
     @functools.wraps(command)
@@ -47,7 +47,9 @@ def time_limit_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
     return click.option(
         "--time-limit",
-        default=_DEFAULT,
+        "--time",
+        "time_limit",
+        default=default,
         show_default=True,
         metavar="DURATION",
         callback=duration,
@@ -59,6 +61,11 @@ def current_time_limit() -> TimeLimit:
     """Return the limit of the running command."""
     limit: TimeLimit = click.get_current_context().meta.get(_META, UNLIMITED)
     return limit
+
+
+def lift_time_limit() -> None:
+    """Let the running command take any time from here on: what it does now must not be interrupted halfway."""
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
 
 
 def note_size(nodes: int, pods: int) -> None:

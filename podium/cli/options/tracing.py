@@ -35,7 +35,7 @@ def tracing_options(command: Callable[..., Any]) -> Callable[..., Any]:
         _RATE_FLAG,
         "tracing_rate",
         type=click.IntRange(0, _MILLION),
-        help=f"Of how many scheduling attempts in a million spans are sent. [{_RATE}]",
+        help=f"How many attempts per million are traced. [{_RATE}]",
     )
     endpoint = click.option(
         _ENDPOINT_FLAG,

@@ -7,6 +7,7 @@ from typing import Final
 
 from podium.cli.pages.sections import Bars, Facts, Page, Section, Table, capped_table
 from podium.insight.what_if import Outcome, Usage, Utilisation
+from podium.lib.plurals import count_of
 
 ZONES_MAX: Final = 40
 _NOTHING: Final = Usage(0, 0)
@@ -19,15 +20,15 @@ def page_of(steps: Sequence[str], outcome: Outcome) -> Page:
         steps: the steps in words.
     """
     counts = {
-        "move": outcome.moved,
-        "are placed": outcome.placed,
-        "are pending": outcome.pending,
-        "are preempted": outcome.preempted,
-        "are gone": outcome.gone_for_good,
-        "cannot be evicted": outcome.blocked,
-        "were pending before and still are": outcome.still_pending,
+        "moved": outcome.moved,
+        "placed": outcome.placed,
+        "left pending": outcome.pending,
+        "preempted": outcome.preempted,
+        "gone": outcome.gone_for_good,
+        "not evictable": outcome.blocked,
+        "pending, as before": outcome.still_pending,
     }
-    headline = ", ".join(f"{len(pods)} pod(s) {change}" for change, pods in counts.items() if pods)
+    headline = ", ".join(f"{count_of(len(pods), 'pod')} {change}" for change, pods in counts.items() if pods)
     sections: list[Section] = [
         Facts("Steps", {str(number): step for number, step in enumerate(steps, 1)}),
         *_bars(outcome),

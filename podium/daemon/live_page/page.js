@@ -66,7 +66,7 @@ const VIEWS = {
   queue: {
     caption: "Pods in the queue",
     columns: [["Pod"], ["Queue"], ["Priority", "wide"], ["Attempts", "wide"], ["Waits"], ["Why"], ["Next try", "wide"]],
-    empty: "No pod waits.",
+    empty: "No pods are waiting.",
     rows: () => [...tables.queue.values()].sort(
       (a, b) => QUEUES.indexOf(a.queue) - QUEUES.indexOf(b.queue) || a.since - b.since || (a.key < b.key ? -1 : 1)),
     label: row => `${row.namespace}/${row.name}`,
@@ -78,7 +78,7 @@ const VIEWS = {
     count: () => Object.values(state.counts).reduce((sum, count) => sum + count, 0),
   },
   decisions: {
-    caption: "The last decisions, the newest first",
+    caption: "Latest decisions, newest first",
     columns: [["Pod"], ["Time", "wide"], ["Result"], ["Node or reason"], ["Fit", "wide"], ["Decision", "wide"], ["Total", "wide"]],
     empty: "Nothing has been decided yet.",
     rows: () => [...tables.decisions.values()].sort((a, b) => b.key - a.key),
@@ -93,7 +93,7 @@ const VIEWS = {
   reasons: {
     caption: "Why pods wait, most frequent first",
     columns: [["Reason"], ["Pods"], ["Plugins"], ["For example"]],
-    empty: "No pod waits for a reason.",
+    empty: "No pods are waiting for a reason.",
     rows: groupReasons,
     label: row => row.reason,
     cells: row => [String(row.count), row.plugins, row.example],
@@ -208,7 +208,7 @@ const heat = {zones: new Map(), cells: new Map(), note: null};
 function setUpNodes() {
   heat.zonesBox = make("div");
   heat.note = make("p", {class: "note"});
-  heat.legend = make("p", {class: "legend"}, "Requested of cpu or memory, whichever is more: ");
+  heat.legend = make("p", {class: "legend"}, "Requested share (the higher of CPU and memory): ");
   for (let step = 0; step <= 10; step += 1) {
     heat.legend.append(make("span", {class: `cell h${step}`, text: step < 10 ? `${step * 10}` : "100 %"}));
   }

@@ -49,6 +49,17 @@ class Budget:
         """Return whether the budget selects the pod."""
         return pod.metadata.namespace == namespace_of(self.manifest) and self.selector.matches(pod.metadata.labels)
 
+    def advice(self) -> str:
+        """Say which change would let the budget allow one disruption more."""
+        spec = mapping_at(self.manifest, "spec")
+        name = self.key.partition("/")[2]
+        if (unavailable_max := spec.get("maxUnavailable")) is not None:
+            larger_max = unavailable_max + 1 if isinstance(unavailable_max, int) else "a larger share"
+            return f"raise maxUnavailable of {name} from {unavailable_max} to {larger_max}"
+        least = spec.get("minAvailable", 1)
+        smaller_least = least - 1 if isinstance(least, int) else "a smaller share"
+        return f"lower minAvailable of {name} from {least} to {smaller_least}, or give its workload another replica"
+
     def allows(self, pod: Pod, pods: Iterable[Pod], expected_pods: ExpectedPods) -> bool:
         """Return whether the pod may be evicted now.
 

@@ -66,6 +66,7 @@ _PLACES: Final[Mapping[tuple[str, str], tuple[_Place, ...]]] = {
     ("serving.knative.dev", "Service"): _TEMPLATE,
     ("serving.knative.dev", "Configuration"): _TEMPLATE,
     ("batch.volcano.sh", "Job"): _places("spec.tasks.*.template"),
+    ("kueue.x-k8s.io", "Workload"): _places("spec.podSets.*.template", count="count"),
     ("jobset.x-k8s.io", "JobSet"): _places(
         "spec.replicatedJobs.*.template.spec.template", count="parallelism*replicas"
     ),

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 import anyio
 import grpc
 import grpc.aio
-from google.protobuf.message import DecodeError
 
-from podium.estimator.client.channels import ClientTls, NoAnswerError, error_of
+from podium.estimator.client.channels import ClientTls, NoAnswerError, error_of, status_of
 from podium.estimator.client.connections import Connections, open_connections
 from podium.estimator.client.requests import replicas_request, sets_request
 from podium.estimator.division.bindings import BindingSpec
 from podium.estimator.merge import NO_ANSWER
-from podium.estimator.server.messages import CLASSES
+from podium.estimator.server.messages import MessageError, read_count
 from podium.estimator.server.service import SERVICE
 
 
@@ -82,7 +81,7 @@ async def ask_members(
             # After the deadline the error only says in other words that it is over.
             if anyio.current_time() < deadline_s:
                 errors[cluster] = str(error)
-        except (DecodeError, ValueError) as error:
+        except MessageError as error:
             errors[cluster] = f"the answer cannot be read: {error}"
 
     with anyio.move_on_after(timeout_s):
@@ -101,12 +100,9 @@ async def _ask(cluster: str, channel: grpc.aio.Channel, spec: BindingSpec, timeo
     resource = spec.resource
     metadata = (("object", f"kind={resource.kind}, name={resource.namespace}/{resource.name}"),)
     method: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(f"/{SERVICE}/{question}")
-    response = CLASSES[f"{question}Response"].FromString(
-        await _content_of(method(request, timeout=timeout_s, metadata=metadata))
-    )
-    count = int(response.maxSets if in_sets else response.maxReplicas)
+    count = read_count(await _content_of(method(request, timeout=timeout_s, metadata=metadata)))
     if count < NO_ANSWER:
-        raise ValueError(f"{count} replicas")
+        raise MessageError(f"{count} replicas")
     return count
 
 
@@ -116,11 +112,7 @@ async def _content_of(call: grpc.aio.UnaryUnaryCall[bytes, bytes]) -> bytes:
     Raises:
         NoAnswerError: the call failed.
     """
-    try:
-        # Awaiting a call whose channel is closed would raise CancelledError, and end the other members' tasks.
-        code = await call.code()
-        if code is not grpc.StatusCode.OK:
-            raise NoAnswerError(error_of(code, await call.details()))
-        return await call
-    finally:
-        call.cancel()
+    code, details = await status_of(call)
+    if code is not grpc.StatusCode.OK:
+        raise NoAnswerError(error_of(code, details))
+    return await call

@@ -77,7 +77,7 @@ async def _open(target: str, tls: ClientTls | None) -> grpc.aio.Channel:
 async def _wait_connected(channel: grpc.aio.Channel) -> None:
     while (state := channel.get_state(try_to_connect=True)) is not grpc.ChannelConnectivity.READY:
         if state in (grpc.ChannelConnectivity.TRANSIENT_FAILURE, grpc.ChannelConnectivity.SHUTDOWN):
-            raise NoAnswerError(await _failure(channel))
+            raise NoAnswerError(await failure_of(channel))
         await channel.wait_for_state_change(state)
 
 
@@ -90,14 +90,23 @@ async def close(channel: grpc.aio.Channel, grace_s: float = 0.0) -> None:
             await channel.close()
 
 
-async def _failure(channel: grpc.aio.Channel) -> str:
+async def failure_of(channel: grpc.aio.Channel) -> str:
     """Return why the channel could not connect. Only a call is given the reason; this one reaches no server."""
-    call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary("/podium/Reason")
+    method: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary("/podium/Reason")
+    return error_of(*await status_of(method(b"", timeout=_REASON_S_MAX)))
+
+
+async def status_of(call: grpc.aio.UnaryUnaryCall[bytes, bytes]) -> tuple[grpc.StatusCode, str | None]:
+    """Return the code and the details with which the call has ended. If the task is cancelled, so is the call.
+
+    Awaiting a call itself would raise a CancelledError that is no cancel scope's own, if the task is cancelled or the
+    channel closed. It would end the other tasks of the group, and nothing would tell.
+    """
     try:
-        await call(b"", timeout=_REASON_S_MAX)
-    except grpc.aio.AioRpcError as error:
-        return error_of(error.code(), error.details())
-    return "it was not connected"
+        return await call.code(), await call.details()
+    except BaseException:
+        call.cancel()
+        raise
 
 
 def error_of(code: grpc.StatusCode, details: str | None) -> str:

@@ -9,19 +9,19 @@ Source: karmada cmd/scheduler-estimator/app, v1.18.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 import anyio
-import grpc
-import grpc.aio
 
+from podium.client.server_version import release_of
+from podium.client.session import ApiSession
 from podium.estimator.accurate import Rules
+from podium.estimator.errors import EstimateError
 from podium.estimator.member import Gates, MemberCluster
 from podium.estimator.server.folder import Folder
+from podium.estimator.server.grpc_server import serve_grpc
 from podium.estimator.server.live import LiveMember
 from podium.estimator.server.members import Members, OnUnsynced, Served, StaticMember
 from podium.estimator.server.metrics import EstimatorMetrics
@@ -29,16 +29,12 @@ from podium.estimator.server.service import EstimatorService
 from podium.estimator.server.status_report import StatusReport
 from podium.estimator.server.tls import ReloadingCertificates, TlsFiles
 from podium.lib.clock import Clock
-from podium.lib.descriptors import inbound_connections_max
-from podium.lib.error_text import error_text
 from podium.lib.log import get_logger
-from podium.server.process import Parts, Process, connect
-from podium.server.serving import ServingError
+from podium.objects.api_errors import ApiError
+from podium.server.process import Connection, Parts, Process, connect
 from podium.server.supervision import Tasks
 
 log = get_logger("estimator")
-
-_STOP_S_MAX: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +122,13 @@ class EstimatorApp(Process):
         options = self._options
         self._prepare()
         credentials = ReloadingCertificates(options.tls).credentials() if options.tls is not None else None
-        live = [await self._live(source) for source in self._sources]
+        live = await self._live(*self._sources)
         members_by_name: dict[str, Served] = {name: StaticMember(cluster) for name, cluster in self._still.items()}
         members_by_name |= {member.cluster.name: member for member in live}
         members = Members(members_by_name, options.on_unsynced)
         follows = {f"member {member.cluster.name}": member.run for member in live}
         if self._folder is not None:
-            folder = Folder(self._folder, members, self._from_file, options.look_s)
+            folder: Folder[LiveMember] = Folder(self._folder, members, self._from_file, options.look_s)
             # Looked at once before serving, so that the first requests find the members.
             await folder.look()
             follows["directory of kubeconfigs"] = folder.run
@@ -145,7 +141,7 @@ class EstimatorApp(Process):
             return f"not listed yet: {missing}" if missing else None
 
         async with (
-            _grpc_server(service, options.address, credentials) as port,
+            serve_grpc(service.handler(), options.address, credentials) as port,
             self._serving(options.health_address, options.metrics_address, not_listed),
         ):
 
@@ -159,7 +155,8 @@ class EstimatorApp(Process):
         log.info("Stopped")
 
     async def _from_file(self, name: str, kubeconfig: Path) -> LiveMember:
-        return await self._live(Source(name, str(kubeconfig)))
+        (member,) = await self._live(Source(name, str(kubeconfig)))
+        return member
 
     async def _status_report(self, report: Report, members: Members) -> StatusReport:
         source = report.karmada
@@ -168,50 +165,38 @@ class EstimatorApp(Process):
             connection.session(), members.fresh, with_models=report.with_models, interval_s=report.interval_s
         )
 
-    async def _live(self, source: Source) -> LiveMember:
-        connection = await connect(self._clock, source.kubeconfig, context=source.context, master=source.master)
-        session = connection.session()
-        options = self._options
-        return LiveMember(
-            source.name,
-            session,
-            self._informer_set(session),
-            options.gates,
-            self._clock,
-            self._random,
-            rules=options.rules,
-        )
+    async def _live(self, *sources: Source) -> list[LiveMember]:
+        """Return the members that are watched. All are asked for their versions at once."""
+        connections = {
+            source.name: await connect(self._clock, source.kubeconfig, context=source.context, master=source.master)
+            for source in sources
+        }
+        rules: dict[str, Rules | None] = {}
+
+        async def ask(name: str) -> None:
+            rules[name] = await _rules_of(name, connections[name], self._options.rules)
+
+        async with anyio.create_task_group() as group:
+            for name in connections:
+                group.start_soon(ask, name)
+        return [self._member(name, connection.session(), rules[name]) for name, connection in connections.items()]
+
+    def _member(self, name: str, session: ApiSession, rules: Rules | None) -> LiveMember:
+        informers = self._informer_set(session)
+        return LiveMember(name, session, informers, self._options.gates, self._clock, self._random, rules=rules)
 
 
-def _grpc_options() -> list[tuple[str, int]]:
-    """Return limits for connections, since any client may open them. Connections beyond a limit are closed at once."""
-    return [
-        # Two servers on one port would share its connections, and each would know half of the members.
-        ("grpc.so_reuseport", 0),
-        ("grpc.max_allowed_incoming_connections", inbound_connections_max()),
-        ("grpc.server_handshake_timeout_ms", 10_000),
-        ("grpc.max_connection_idle_ms", 300_000),
-    ]
-
-
-@asynccontextmanager
-async def _grpc_server(
-    service: EstimatorService, address: str, credentials: grpc.ServerCredentials | None
-) -> AsyncIterator[int]:
-    """Run the gRPC server; yields the port that it listens on."""
-    server = grpc.aio.server(options=_grpc_options())
-    server.add_generic_rpc_handlers((service.handler(),))
+async def _rules_of(name: str, connection: Connection, rules: Rules | None) -> Rules | None:
+    """Return the rules as the member's own release has them, or as they are if it cannot be asked."""
+    if rules is None or rules.as_of is None:
+        return rules
     try:
-        if credentials is None:
-            port = server.add_insecure_port(address)
-        else:
-            port = server.add_secure_port(address, credentials)
-    except RuntimeError as error:
-        raise ServingError(f"cannot listen on {address}: {error_text(error)}") from error
-    await server.start()
-    try:
-        yield port
-    finally:
-        # Shielded: cancellation must not leave open calls without an answer.
-        with anyio.move_on_after(_STOP_S_MAX + 1.0, shield=True):
-            await server.stop(_STOP_S_MAX)
+        async with connection.session() as session:
+            release, server = await release_of(session)
+        member_rules = rules.as_of(release)
+    except (ApiError, EstimateError) as error:
+        minor = rules.config.release.minor
+        log.warning("Not deciding as the member's own release", cluster=name, minor=minor, error=str(error))
+        return rules
+    log.info("Deciding as kube-scheduler does", cluster=name, minor=release.minor, server=server)
+    return member_rules

@@ -11,17 +11,40 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Generic, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from podium.client.credentials import ConnectionConfigError
-from podium.estimator.server.live import LiveMember
-from podium.estimator.server.members import Members
 from podium.lib.log import get_logger
 
 log = get_logger("estimator")
+
+
+class Watched(Protocol):
+    """A member that is watched by a task."""
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        ...
+
+
+WatchedT = TypeVar("WatchedT", bound=Watched)
+WatchedT_contra = TypeVar("WatchedT_contra", bound=Watched, contravariant=True)
+
+
+class Members(Protocol[WatchedT_contra]):
+    """The members that are served."""
+
+    def put(self, name: str, member: WatchedT_contra, /) -> None:
+        """Serve a member from now on."""
+        ...
+
+    def let_go(self, name: str, /) -> None:
+        """Stop serving a member."""
+        ...
 
 
 def kubeconfigs_in(directory: Path) -> Mapping[str, Path]:
@@ -35,36 +58,41 @@ def kubeconfigs_in(directory: Path) -> Mapping[str, Path]:
 
 
 @dataclass(slots=True)
-class _Followed:
+class _Followed(Generic[WatchedT]):
     """One member and its kubeconfig file."""
 
+    name: str
     content: bytes
-    member: LiveMember
+    member: WatchedT
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
 
 
-class Folder:
+class Folder(Generic[WatchedT]):
     """The members of one directory.
 
     Args:
         live: creates the member of that name from its kubeconfig; raises ConnectionConfigError.
         look_s: the interval between two checks.
+        on_fault: called with the name of a member and why its file cannot be used; with "" once such a file is gone.
     """
 
     def __init__(
         self,
         directory: Path,
-        members: Members,
-        live: Callable[[str, Path], Awaitable[LiveMember]],
+        members: Members[WatchedT],
+        live: Callable[[str, Path], Awaitable[WatchedT]],
         look_s: float,
+        on_fault: Callable[[str, str], None] = lambda _name, _fault: None,
     ) -> None:
         self._directory = directory
         self._members = members
         self._live = live
         self._look_s = look_s
-        self._followed: dict[str, _Followed] = {}
-        self._not_started: list[_Followed] = []
+        self._followed: dict[str, _Followed[WatchedT]] = {}
+        self._not_started: list[_Followed[WatchedT]] = []
         self._reported: dict[str, str] = {}
+        self._on_fault = on_fault
+        self._faulty: set[str] = set()
 
     async def run(self) -> None:
         """Check the directory and watch its members until cancelled."""
@@ -85,6 +113,10 @@ class Folder:
             log.info("Stopped watching member", cluster=name)
             self._followed.pop(name).scope.cancel()
             self._members.let_go(name)
+        # Such a file never became a member, so that nothing else would say that it is gone.
+        for name in self._faulty - contents.keys():
+            self._faulty.discard(name)
+            self._on_fault(name, "")
         for name, (path, content) in contents.items():
             member_file = self._followed.get(name)
             if member_file is None or member_file.content != content:
@@ -95,9 +127,12 @@ class Folder:
             member = await self._live(name, path)
         except ConnectionConfigError as error:
             self._report(name, str(error))
+            self._faulty.add(name)
+            self._on_fault(name, str(error))
             return
         self._reported.pop(name, None)
-        previous, self._followed[name] = self._followed.get(name), _Followed(content, member)
+        self._faulty.discard(name)
+        previous, self._followed[name] = self._followed.get(name), _Followed(name, content, member)
         if previous is not None:
             previous.scope.cancel()
         self._members.put(name, member)
@@ -106,10 +141,10 @@ class Folder:
 
     def _start(self, group: TaskGroup) -> None:
         for member_file in self._not_started:
-            group.start_soon(self._run, member_file, name=f"member {member_file.member.cluster.name}")
+            group.start_soon(self._run, member_file, name=f"member {member_file.name}")
         self._not_started.clear()
 
-    async def _run(self, member_file: _Followed) -> None:
+    async def _run(self, member_file: _Followed[WatchedT]) -> None:
         with member_file.scope:
             await member_file.member.run()
 

@@ -34,7 +34,7 @@ log = get_logger("estimator")
 ItemT = TypeVar("ItemT", bound=KubeObject)
 
 
-class _Follow(Generic[ItemT]):
+class Following(Generic[ItemT]):
     """Implements `podium.client.informer.Handler` with two functions: one for present objects, one for deleted ones."""
 
     def __init__(self, store: Callable[[ItemT], None], drop: Callable[[ItemT], None], cluster: str) -> None:
@@ -121,7 +121,7 @@ class LiveMember:
             garbage_collection.exempt_present_objects()
 
     def _follow(self, resource: Any, store: Callable[[Any], None], drop: Callable[[Any], None]) -> None:
-        self._informers.informer(resource).add_handler(_Follow(store, drop, self._name))
+        self._informers.informer(resource).add_handler(Following(store, drop, self._name))
 
     def _report_broken(self, item: Node | Pod, error: FieldError) -> None:
         kind = kind_of(item)

@@ -10,14 +10,15 @@ Differs: fields that current releases no longer send are still decoded.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 from podium.estimator.requirements import (
+    MAX_INT32,
     AssumedWorkload,
     Component,
     ComponentReplicaRequirements,
@@ -25,6 +26,7 @@ from podium.estimator.requirements import (
     ObjectReference,
     ReplicaRequirements,
 )
+from podium.estimator.server.message_classes import Message, Messages, message_classes
 from podium.objects.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podium.objects.core import Toleration
 from podium.objects.meta import ResourceList
@@ -32,11 +34,7 @@ from podium.objects.meta import ResourceList
 _PACKAGE: Final = "github.com.karmada_io.karmada.pkg.estimator.pb"
 _NANOSECONDS: Final = 1e9
 
-_Message: TypeAlias = Any
-"""A message whose class is created at run time."""
-
-# Message → field → (number, type). A type with * is repeated, one in <> a map from text; a name is another message.
-_MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str]]]] = {
+_MESSAGES: Final[Messages] = {
     "Quantity": {"string": (1, "string")},
     "NodeSelectorRequirement": {"key": (1, "string"), "operator": (2, "string"), "values": (3, "*string")},
     "NodeSelectorTerm": {
@@ -102,6 +100,8 @@ _MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str]]]] = {
         "unschedulableThreshold": (3, "int64"),
     },
     "UnschedulableReplicasResponse": {"unschedulableReplicas": (1, "int32")},
+    # Stands for any response: protobuf cuts off what is too large for the type of the field.
+    "WideResponse": {"count": (1, "int64")},
 }
 
 _WORKLOAD: Final = re.compile(r"kind=([^,]+), name=([^/]*)/(.+)")
@@ -143,46 +143,7 @@ class UnschedulableRequest:
     threshold_s: float
 
 
-# ---------------------------------------------------------------- descriptors
-
-
-def _classes() -> Mapping[str, type[_Message]]:
-    # Built at run time: generated code would tie podium to one version of protoc.
-    """Return the message classes, in a separate descriptor pool, so that no other file of that name can conflict."""
-    file = descriptor_pb2.FileDescriptorProto(name="estimator.proto", package=_PACKAGE, syntax="proto3")
-    for name, fields in _MESSAGES.items():
-        message = file.message_type.add(name=name)
-        for field, (number, kind) in fields.items():
-            _add_field(message, name, field, number, kind)
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return {
-        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}")) for name in _MESSAGES
-    }
-
-
-def _add_field(message: _Message, owner: str, field: str, number: int, kind: str) -> None:
-    repeated = kind[0] in "*<"
-    if kind.startswith("<"):
-        # protoc's own name for the entry of a map; on the wire a map is a list of these.
-        entry = f"{field[0].upper()}{field[1:]}Entry"
-        nested = message.nested_type.add(name=entry)
-        nested.options.map_entry = True
-        _add_field(nested, entry, "key", 1, "string")
-        _add_field(nested, entry, "value", 2, kind.strip("<>"))
-        kind = f"{owner}.{entry}"
-    message_field = message.field.add(name=field, number=number)
-    message_field.label = message_field.LABEL_REPEATED if repeated else message_field.LABEL_OPTIONAL
-    scalar = {"string": message_field.TYPE_STRING, "bytes": message_field.TYPE_BYTES, "int32": message_field.TYPE_INT32}
-    plain = kind.lstrip("*")
-    if plain in scalar or plain == "int64":
-        message_field.type = scalar.get(plain, message_field.TYPE_INT64)
-    else:
-        message_field.type = message_field.TYPE_MESSAGE
-        message_field.type_name = f".{_PACKAGE}.{plain}"
-
-
-CLASSES: Final = _classes()
+CLASSES: Final = message_classes("estimator.proto", _PACKAGE, _MESSAGES)
 
 
 # ---------------------------------------------------------------- requests
@@ -239,21 +200,21 @@ def workload_named(text: str) -> ObjectReference | None:
     return ObjectReference(kind=match[1], namespace=match[2], name=match[3]) if match is not None else None
 
 
-def _parse(name: str, content: bytes) -> _Message:
+def _parse(name: str, content: bytes) -> Message:
     try:
         return CLASSES[name].FromString(content)
     except DecodeError as error:
         raise MessageError(f"{name}: {error}") from error
 
 
-def _part(name: str, content: bytes, field: str) -> _Message:
+def _part(name: str, content: bytes, field: str) -> Message:
     try:
         return CLASSES[name].FromString(content)
     except DecodeError as error:
         raise PartError(f"failed to unmarshal {field}: {error}") from error
 
 
-def _request(requirements: _Message) -> ResourceList:
+def _request(requirements: Message) -> ResourceList:
     # Newer clients send bytes as well as fields, and bytes count.
     if requirements.resourceRequestBytes:
         return {
@@ -263,7 +224,7 @@ def _request(requirements: _Message) -> ResourceList:
     return {name: quantity.string for name, quantity in requirements.resourceRequest.items()}
 
 
-def _claim(requirements: _Message) -> NodeClaim | None:
+def _claim(requirements: Message) -> NodeClaim | None:
     if not requirements.HasField("nodeClaim"):
         return None
     claim = requirements.nodeClaim
@@ -286,7 +247,7 @@ def _claim(requirements: _Message) -> NodeClaim | None:
     )
 
 
-def _selector(selector: _Message) -> NodeSelector:
+def _selector(selector: Message) -> NodeSelector:
     return NodeSelector(
         node_selector_terms=tuple(
             NodeSelectorTerm(
@@ -297,14 +258,14 @@ def _selector(selector: _Message) -> NodeSelector:
     )
 
 
-def _expressions(expressions: Iterable[_Message]) -> tuple[NodeSelectorRequirement, ...]:
+def _expressions(expressions: Iterable[Message]) -> tuple[NodeSelectorRequirement, ...]:
     return tuple(
         NodeSelectorRequirement(key=expression.key, operator=expression.operator, values=tuple(expression.values))
         for expression in expressions
     )
 
 
-def _components(components: Iterable[_Message]) -> tuple[Component, ...]:
+def _components(components: Iterable[Message]) -> tuple[Component, ...]:
     return tuple(
         Component(
             name=component.name, replicas=component.replicas, replica_requirements=_component_requirements(component)
@@ -313,7 +274,7 @@ def _components(components: Iterable[_Message]) -> tuple[Component, ...]:
     )
 
 
-def _component_requirements(component: _Message) -> ComponentReplicaRequirements | None:
+def _component_requirements(component: Message) -> ComponentReplicaRequirements | None:
     if not component.HasField("replicaRequirements"):
         return None
     requirements = component.replicaRequirements
@@ -324,7 +285,7 @@ def _component_requirements(component: _Message) -> ComponentReplicaRequirements
     )
 
 
-def _workloads_of(message: _Message) -> tuple[AssumedWorkload, ...]:
+def _workloads_of(message: Message) -> tuple[AssumedWorkload, ...]:
     return tuple(
         AssumedWorkload(namespace=workload.namespace, components=_components(workload.components))
         for workload in message.assumedWorkloads
@@ -342,6 +303,25 @@ def replicas_response(count: int) -> bytes:
 def sets_response(count: int) -> bytes:
     """Encode the response of MaxAvailableComponentSets."""
     return _bytes("MaxAvailableComponentSetsResponse", maxSets=count)
+
+
+def read_count(content: bytes) -> int:
+    """Decode the number in the response to any question. A response without one says 0.
+
+    Raises:
+        MessageError: it is no such response, or the number has more than 32 bits.
+    """
+    try:
+        response = CLASSES["WideResponse"].FromString(content)
+    except DecodeError as error:
+        raise MessageError(str(error)) from error
+    unknown_fields = UnknownFieldSet(response)
+    if any(unknown_fields[index].field_number == 1 for index in range(len(unknown_fields))):
+        raise MessageError("its number has another type")
+    count = int(response.count)
+    if not ~MAX_INT32 <= count <= MAX_INT32:
+        raise MessageError(f"{count} has more than 32 bits")
+    return count
 
 
 def unschedulable_response(count: int) -> bytes:

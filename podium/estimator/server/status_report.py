@@ -19,7 +19,7 @@ import msgspec
 
 from podium.client.requests import MERGE_PATCH
 from podium.client.session import ApiSession
-from podium.estimator.cluster_objects import Cluster
+from podium.estimator.cluster_objects import CLUSTERS, Cluster
 from podium.estimator.division.answers import summary_answer
 from podium.estimator.member import MemberCluster
 from podium.lib.error_text import error_text
@@ -29,7 +29,6 @@ from podium.objects.errors import FieldError
 
 log = get_logger("estimator")
 
-_PATH: Final = "/apis/cluster.karmada.io/v1alpha1/clusters"
 _DEADLINE_S: Final = 5.0
 
 
@@ -83,7 +82,7 @@ class StatusReport:
                 log.error("Status cannot be reported", cluster=name, error=text)
 
     async def _write(self, name: str, member: MemberCluster) -> None:
-        body = await self._session.request("GET", f"{_PATH}/{name}", deadline_s=_DEADLINE_S)
+        body = await self._session.request("GET", f"{CLUSTERS.path}/{name}", deadline_s=_DEADLINE_S)
         try:
             cluster = msgspec.json.decode(body, type=Cluster)
             present = msgspec.json.decode(body).get("status") or {}
@@ -96,7 +95,7 @@ class StatusReport:
         patch = {field: change for field, change in patch.items() if change}
         if patch:
             content = msgspec.json.encode({"status": patch})
-            path = f"{_PATH}/{name}/status"
+            path = f"{CLUSTERS.path}/{name}/status"
             await self._session.request("PATCH", path, content, content_type=MERGE_PATCH, deadline_s=_DEADLINE_S)
 
 

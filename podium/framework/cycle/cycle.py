@@ -31,6 +31,7 @@ class Cycle:
         makes_room: whether PostFilter plugins may help the pod if no node fits.
         keeps_scores: whether `scored` is filled in, with the scores of the nodes that were compared.
         filtered_at_s, scored_at_s: when the nodes were filtered and scored; None if they were not.
+        seconds: how long the attempt took, if it is one of the simulation of a group; None otherwise.
         measures_plugins: whether the time of each plugin by itself is reported.
     """
 
@@ -45,6 +46,7 @@ class Cycle:
     scored: Scored | None = field(init=False)
     filtered_at_s: float | None = None
     scored_at_s: float | None = None
+    seconds: float | None = None
     makes_room: bool = True
     keeps_scores: bool = False
     measures_plugins: bool = False

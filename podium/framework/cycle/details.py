@@ -16,6 +16,7 @@ from podium.framework.contract.status import Status
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import Diagnosis
 from podium.framework.profile.runtime import Framework
+from podium.lib.plurals import count_of
 from podium.objects.core import Pod
 
 _SHOWN_MAX = 10
@@ -32,7 +33,7 @@ def details_of(cycle: Cycle) -> str:
         return ""
     for plugin, rows in rejected_by.items():
         counts.update(details_on(framework, plugin, cycle.pod, cycle.snapshot, rows))
-    parts = [f"{text} on {count} node(s)" for text, count in counts.most_common(_SHOWN_MAX)]
+    parts = [f"{text} on {count_of(count, 'node')}" for text, count in counts.most_common(_SHOWN_MAX)]
     if len(counts) > _SHOWN_MAX:
         parts.append(f"and {len(counts) - _SHOWN_MAX} more")
     return ", ".join(parts)
@@ -63,7 +64,7 @@ def details_text(framework: Framework, plugin: str, pod: Pod, snapshot: Snapshot
     counts = details_on(framework, plugin, pod, snapshot, rows)
     if len(counts) == 1 and len(rows) == sum(counts.values()):
         return next(iter(counts))
-    return ", ".join(f"{text} on {count} node(s)" for text, count in counts.items())
+    return ", ".join(f"{text} on {count_of(count, 'node')}" for text, count in counts.items())
 
 
 def _rejected_by(plugins: Mapping[str, Detailing], diagnosis: Diagnosis) -> Mapping[str, Rows]:

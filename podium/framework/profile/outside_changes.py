@@ -6,7 +6,6 @@ Owns which plugins have such changes, and their logs. Never calls a filter or a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import zip_longest
 
 from podium.cluster import Snapshot
 from podium.framework.contract.plugin import Plugin, Scope
@@ -24,7 +23,7 @@ class OutsideChanges:
 
     def __init__(self) -> None:
         self._scopes: dict[Plugin, Scope] = {}
-        self._logs: Sequence[ChangeLog[int]] = ()
+        self._logs: list[ChangeLog[int]] = []
         self.ends: tuple[int, ...] = ()
 
     def note(self, plugin: Plugin, scope: Scope) -> None:
@@ -41,7 +40,8 @@ class OutsideChanges:
         if not self._scopes:
             return True
         logs = [plugin.outside_changes(snapshot) for plugin in self._scopes]
-        are_same = all(log is old_log for log, old_log in zip_longest(logs, self._logs))
+        # By identity: a log has no other equality.
+        are_same = logs == self._logs
         self._logs, self.ends = logs, tuple([log.end for log in logs])
         return are_same
 
@@ -57,5 +57,6 @@ class OutsideChanges:
             rows = log.since(number)
             if rows is None:
                 return None
-            (nodes if scope is Scope.NODE else pods).update(rows)
+            if rows:
+                (nodes if scope is Scope.NODE else pods).update(rows)
         return nodes, pods

@@ -250,12 +250,18 @@ class Framework:
 
     def run_reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
         """Run the Reserve plugins in order up to the first failure. The caller then undoes all with `run_unreserve`."""
-        started_s = self.clock.monotonic()
+        at_s = started_s = self.clock.monotonic()
         status: Status | None = None
         for plugin in self.reserve:
-            answer = self._answer(plugin.name, "Reserve", pod, _reserve, plugin, state, pod, node_name)
-            status = self._failure(plugin, "Reserve", answer)
-            if status is not None:
+            # Not through `_answer`: every pod is reserved by every plugin, mostly by those with nothing to do for it.
+            try:
+                answer = plugin.reserve(state, pod, node_name)
+                if answer is not None:
+                    answer = demand_status(answer)
+            except BaseException as error:  # noqa: BLE001 - as in `_answer`
+                answer = self._failure_of_call(plugin.name, "Reserve", pod, error)
+            at_s = self.lap(plugin.name, "Reserve", pod, at_s, answer)
+            if answer is not None and (status := self._failure(plugin, "Reserve", answer)) is not None:
                 break
         self.observe("Reserve", status, started_s)
         return status
@@ -366,12 +372,17 @@ class Framework:
         try:
             answer = call(*args, **kwargs)
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, and must not end the attempt
-            self.observer.plugin_failed(plugin, point, about, error)
-            answer = error_status(error)
-        # Permit returns a status and a time to wait.
-        status = answer[0] if isinstance(answer, tuple) else answer
-        self.lap(plugin, point, about, started_s, status if isinstance(status, Status) else None)
+            answer = self._failure_of_call(plugin, point, about, error)
+        status: object = None
+        if answer is not None:
+            # Permit returns a status and a time to wait.
+            status = answer[0] if isinstance(answer, tuple) else answer
+        self.lap(plugin, point, about, started_s, status if status is None or isinstance(status, Status) else None)
         return answer
+
+    def _failure_of_call(self, plugin: str, point: str, about: Pod, error: BaseException) -> Status:
+        self.observer.plugin_failed(plugin, point, about, error)
+        return error_status(error)
 
     @staticmethod
     def _failure(plugin: Plugin, point: str, status: Status | None) -> Status | None:
@@ -381,10 +392,6 @@ class Framework:
         if status.is_rejected:
             return status.by(plugin.name)
         return error_status(f'running {point} plugin "{plugin.name}": {status.message}').by(plugin.name)
-
-
-def _reserve(plugin: ReservePlugin, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-    return demand_status(plugin.reserve(state, pod, node_name))
 
 
 def _unreserve(plugin: ReservePlugin, state: CycleState, pod: Pod, node_name: str) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 
 from podium.cluster import IntArray, Rows, Snapshot
 from podium.framework import contract as fwk
-from podium.objects.core import Pod
+from podium.objects.core import Pod, PodSpec
 from podium.objects.node_metrics import CPU_LOAD, WATCHER, MetricsSource
 from podium.objects.requests import pod_requests
 from podium.objects.resource_names import CPU
@@ -84,7 +84,7 @@ class Peaks(LoadScorePlugin):
 
         0 for nodes without a model or a cpu load, and for those that would exceed 100 %: this is best, if others rise.
         """
-        request_milli = pod_requests(pod.spec).get(CPU, 0)
+        request_milli = _request_milli(pod.spec)
         utilization = self.loads.over(snapshot, rows, CPU_LOAD).first
         capacity = self._capacity.over(snapshot, rows)
         k1, k2 = self._models(snapshot, rows)
@@ -103,3 +103,9 @@ class Peaks(LoadScorePlugin):
         none, models = PowerModel(), self.args.node_power_model
         of_rows: Sequence[PowerModel] = [models.get(snapshot.name(row), none) for row in rows.tolist()]
         return np.array([model.k1 for model in of_rows]), np.array([model.k2 for model in of_rows])
+
+
+def _request_milli(spec: PodSpec) -> int:
+    """Return the requested cpu. Overhead only adds to what the containers request."""
+    without_overhead = msgspec.structs.replace(spec, overhead={}) if spec.overhead else spec
+    return pod_requests(spec).get(CPU, 0) if pod_requests(without_overhead).get(CPU, 0) else 0

@@ -67,7 +67,8 @@ class RecentPods:
 
         Shape: one row for each amount, one column for each row of the snapshot.
         """
-        self._followed.read()
+        if not self._followed.is_read:
+            self._followed.read()
         if since_s > self._since_s:
             self._since_s = since_s
         while self._by_time and self._by_time[0][0] <= self._since_s:
@@ -76,7 +77,7 @@ class RecentPods:
             if recent_pod is not None and recent_pod.placed_s == placed_s:
                 self._forget(uid)
         nodes = snapshot.node_changes
-        is_new = nodes is not self._nodes or nodes.end != self._nodes_end or self._sums.shape[1] != len(snapshot.nodes)
+        is_new = nodes is not self._nodes or nodes.end != self._nodes_end
         if not (is_new or self._changes):
             self.changed_rows = _NO_ROWS
             return self._sums
@@ -106,7 +107,8 @@ class RecentPods:
 
     def assume(self, pod: Pod, node_name: str) -> None:
         """Count the pod on the node from now on, before it is seen there."""
-        self._followed.read()
+        if not self._followed.is_read:
+            self._followed.read()
         self._add(pod, node_name, self._clock.now())
 
     def forget(self, pod: Pod) -> None:
@@ -114,10 +116,10 @@ class RecentPods:
         self._forget(pod.uid)
 
     def _add(self, pod: Pod, node_name: str, time_s: float) -> None:
-        placed_s = float(math.floor(time_s))
+        placed_s, uid = time_s // 1.0, pod.uid
         if placed_s > self._since_s:
-            recent_pod = self._placed[pod.uid] = _RecentPod(placed_s, node_name, self._amounts_of(pod))
-            heapq.heappush(self._by_time, (placed_s, pod.uid))
+            recent_pod = self._placed[uid] = _RecentPod(placed_s, node_name, self._amounts_of(pod))
+            heapq.heappush(self._by_time, (placed_s, uid))
             self._changes.append((node_name, recent_pod.amounts, 1))
 
     def _forget(self, uid: str) -> None:

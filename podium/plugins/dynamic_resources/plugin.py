@@ -217,7 +217,7 @@ class DynamicResources(
             while True:
                 work = next(steps)
                 # Only where the attempt may pause; a dry run has to be finished at once.
-                if turn is not None and turn.is_open and (work is not None or turn.is_over):
+                if turn is not None and (turn.is_over if work is None else turn.is_open):
                     pod_devices.interrupted = steps
                     raise fwk.FilterInterrupted(work)
         except StopIteration as end:

@@ -29,6 +29,9 @@ class Followed(Generic[ObjectT]):
         on_unreadable: called with each object that cannot be decoded.
         at_once: report objects as they come, before the first read: for state that takes long to derive from all of
             them together.
+
+    Attributes:
+        is_read: whether `read` was called, so that changes are reported by themselves.
     """
 
     def __init__(
@@ -42,15 +45,15 @@ class Followed(Generic[ObjectT]):
         self._lister = lister
         self._on_change = on_change
         self._on_unreadable = on_unreadable
-        self._is_read = self._reports_changes = False
+        self.is_read = self._reports_changes = False
         if isinstance(lister, Following):
             lister.add_handler(self)
             self._reports_changes = at_once and isinstance(lister, Sized) and len(lister) == 0
 
     def read(self) -> None:
         """Report the existing objects, once, and from then on changes as they happen."""
-        if not self._is_read:
-            self._is_read = True
+        if not self.is_read:
+            self.is_read = True
             items = self._lister.list()
             if not self._reports_changes:
                 self._reports_changes = True

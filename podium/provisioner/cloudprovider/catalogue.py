@@ -19,10 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import msgspec
-
-from podium.objects.devices import Device
-from podium.objects.errors import FieldError, field_and_detail
+from podium.objects.errors import FieldError
 from podium.objects.meta import ResourceList
 from podium.objects.quantity import canonical_text
 from podium.objects.requests import Requests, whole_amounts
@@ -46,6 +43,7 @@ from podium.provisioner.apis.labels import (
     current_name,
 )
 from podium.provisioner.apis.objects import ClusterObjects
+from podium.provisioner.cloudprovider.catalogue_devices import read_devices
 from podium.provisioner.cloudprovider.instance_types import CAPACITY_TYPES, InstanceType, Offering, Overhead
 from podium.provisioner.scheduling.requirements import Requirement, Requirements
 
@@ -194,6 +192,9 @@ def _instance_type(item: object, path: str, *, is_priced: bool) -> InstanceType:
         INSTANCE_MEMORY: [memory],
     }
     requirements = Requirements(Requirement.of(key, "In", requirement) for key, requirement in values.items())
+    devices_path = f"{path}.devices"
+    raw_devices = _mapping(fields.value("devices"), devices_path) if "devices" in fields else {}
+    devices, counters = read_devices(raw_devices, devices_path)
     if "labels" in fields:
         labels = {current_name(label): label_values for label, label_values in fields.labels("labels")}
         # What the file says of a label replaces what follows from the name.
@@ -207,27 +208,9 @@ def _instance_type(item: object, path: str, *, is_priced: bool) -> InstanceType:
         offerings=offerings,
         capacity=capacity,
         overhead=_overhead(fields, "overhead") if "overhead" in fields else OVERHEAD,
-        devices=_devices(fields) if "devices" in fields else {},
+        devices=devices,
+        counters=counters,
     )
-
-
-def _devices(fields: _Fields) -> dict[str, tuple[Device, ...]]:
-    """Return the devices by driver; `{count, attributes, capacity}` stands for so many devices that are alike."""
-    devices: dict[str, tuple[Device, ...]] = {}
-    for driver, content in _mapping(fields.value("devices"), f"{fields.path}.devices").items():
-        path = f"{fields.path}.devices[{driver}]"
-        if isinstance(content, dict):
-            parts = _Fields(content, path)
-            like = {name: parts.value(name) for name in ("attributes", "capacity") if name in parts}
-            content = [{"name": f"device-{index}", **like} for index in range(parts.count("count", "devices"))]
-        if not isinstance(content, list):
-            raise FieldError(path, "is neither a list of devices nor an object with their count")
-        try:
-            devices[driver] = tuple(msgspec.convert(content, list[Device]))
-        except (msgspec.ValidationError, UnicodeEncodeError) as error:
-            field_path, detail = field_and_detail(str(error))
-            raise FieldError(f"{path}{field_path}", detail) from error
-    return devices
 
 
 def _offered_values(offerings: tuple[Offering, ...], key: str) -> list[str]:

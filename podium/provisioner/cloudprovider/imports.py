@@ -58,6 +58,7 @@ def import_catalogue(documents: Sequence[tuple[str, object]], zones: Iterable[st
             raise FieldError(f"{path}catalogue", _FORMS)
     catalogues = [read_catalogue(_with_prices(document, prices), path) for path, document in own]
     types_of_lists = [instance_type for catalogue in catalogues for instance_type in catalogue.instance_types]
+    _demand_equal_devices(types_of_lists)
     # The list's zones are the region's, so that a description without zones has somewhere to be offered.
     zones_listed = {zone for instance_type in types_of_lists for zone in instance_type.requirements.get(ZONE).values}
     entries = [
@@ -81,8 +82,14 @@ def _together(
     listed_by_name = {instance_type.name: instance_type for instance_type in types_of_lists}
     names = {instance_type.name for instance_type in described_types}
     yield from (instance_type for instance_type in types_of_lists if instance_type.name not in names)
-    for instance_type in described_types:
-        twin = listed_by_name.get(instance_type.name)
+    for described_type in described_types:
+        twin = listed_by_name.get(described_type.name)
+        # A description knows no devices for resource claims.
+        instance_type = (
+            described_type
+            if twin is None
+            else dataclasses.replace(described_type, devices=twin.devices, counters=twin.counters)
+        )
         # The list knows the prices, where no price came with the description.
         if twin is None or any(offering.is_priced for offering in instance_type.offerings):
             yield instance_type
@@ -90,6 +97,16 @@ def _together(
         of_machine = (rule for rule in instance_type.requirements if rule.key not in _OF_OFFERINGS)
         requirements = Requirements(of_machine).union(twin.requirements.get(key) for key in _OF_OFFERINGS)
         yield dataclasses.replace(instance_type, offerings=twin.offerings, requirements=requirements)
+
+
+def _demand_equal_devices(types: Iterable[InstanceType]) -> None:
+    """Refuse entries of one name with different devices. Raises: FieldError."""
+    first_entries: dict[str, InstanceType] = {}
+    for instance_type in types:
+        if instance_type.devices:
+            first = first_entries.setdefault(instance_type.name, instance_type)
+            if (first.devices, first.counters) != (instance_type.devices, instance_type.counters):
+                raise FieldError(f"{instance_type.name}.devices", "are others than in another entry of this type")
 
 
 def _take_object(document: Field, aws: AwsDocuments, prices: dict[str, dict[str, float]]) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from podium.objects.devices import Device
+from podium.objects.devices import CounterSet, Device
 from podium.objects.requests import Requests
 from podium.objects.resource_names import MEMORY, is_hugepages
 from podium.provisioner.apis.labels import CAPACITY_TYPE, ON_DEMAND, RESERVED, SPOT, ZONE
@@ -101,6 +101,7 @@ class InstanceType:
     Attributes:
         requirements: The labels that its nodes can have.
         devices: By driver, the devices for resource claims that each of its nodes has.
+        counters: By driver, the counters that these devices share.
     """
 
     name: str
@@ -109,6 +110,7 @@ class InstanceType:
     capacity: Requests
     overhead: Overhead
     devices: Mapping[str, tuple[Device, ...]] = field(default_factory=dict)
+    counters: Mapping[str, tuple[CounterSet, ...]] = field(default_factory=dict)
 
     def is_priced(self, requirements: Requirements = _NO_REQUIREMENTS) -> bool:
         """Return True if every offering that can be launched under these requirements has a price."""

@@ -35,68 +35,71 @@ nodes podium takes the first in that order.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace as replace_fields
-from itertools import chain, islice
-from typing import Final
+from itertools import accumulate, chain
+from typing import Final, Literal, TypeAlias
 
 from msgspec.structs import replace
 
 from podium.engine.cluster import Cluster
+from podium.engine.gangs import Gang, gangs_of, under_profile
 from podium.engine.placement import Placement
 from podium.lib.time_limit import UNLIMITED, TimeLimit
-from podium.objects.amounts import amount_texts
 from podium.objects.core import Pod
-from podium.objects.requests import Requests
-from podium.objects.resource_types import NODES, PODS
-from podium.objects.tolerations import taint_text
-from podium.provisioner.apis.labels import NODE_POOL
+from podium.objects.requests import Requests, whole_amounts
+from podium.objects.resource_types import NODES, PERSISTENT_VOLUMES, PODS
 from podium.provisioner.apis.objects import ClusterObjects
-from podium.provisioner.cloudprovider.instance_type_filter import DaemonGroup
-from podium.provisioner.planners.local_storage import LocalStorage
-from podium.provisioner.planners.placement_trial import PlacementTrial, place, verdict
-from podium.provisioner.provisioning.candidate_nodes import (
-    CandidateNode,
-    candidate_nodes,
-    daemons,
-    has_room,
-    node_under_way,
-)
+from podium.provisioner.planners.exhaustive import Counts, Room, Tries, kinds_of
+from podium.provisioner.planners.gang_placement import place_gang
+from podium.provisioner.planners.gang_purchases import GangBuyer
+from podium.provisioner.planners.new_nodes import NewNodes
+from podium.provisioner.planners.node_options import NodeOptions
+from podium.provisioner.planners.objections import Objections
+from podium.provisioner.planners.placement_trial import PlacementTrial, place, together
+from podium.provisioner.planners.planned_devices import PlannedDevices
+from podium.provisioner.planners.price_bound import price_bound
+from podium.provisioner.provisioning.candidate_nodes import CandidateNode, daemons, node_under_way
 from podium.provisioner.provisioning.launching import with_candidates
-from podium.provisioner.provisioning.plan import NodePlan, Plan, Unschedulable, plan_of
+from podium.provisioner.provisioning.plan import NodePlan, Plan, PlannedGang, Proof, Unschedulable, plan_of
 from podium.provisioner.provisioning.plan_basis import PlanBasis
 from podium.provisioner.provisioning.provisioner import pods_of_leaving
-from podium.provisioner.provisioning.reasons import demands_text, in_own_words, unmet_demands
-from podium.provisioner.provisioning.relaxation import without_first_alternative
-from podium.provisioner.provisioning.solve import Solver
-from podium.provisioner.provisioning.templates import Template
-from podium.provisioner.scheduling.amounts import less, requests_of, total
+from podium.provisioner.provisioning.solve import NOT_LOOKED_AT, Solver
+from podium.provisioner.scheduling.amounts import less, total
 from podium.provisioner.scheduling.device_use import DeviceUse
-from podium.provisioner.scheduling.pod_requirements import has_meaning, strict_pod_requirements
-from podium.provisioner.scheduling.requirements import Requirements
-from podium.provisioner.scheduling.taints import DISRUPTED, untolerated_taints
+from podium.provisioner.scheduling.pod_requirements import has_meaning
+from podium.provisioner.scheduling.taints import DISRUPTED
+from podium.provisioner.state.costs import sum_in_order
 from podium.provisioner.state.evictions import Evictions
-from podium.provisioner.state.state_node import NODES as NODE_COUNT
 from podium.provisioner.state.state_node import StateNode, leaving
+
+PurchaseSearch: TypeAlias = Literal["greedy", "exhaustive"]
+"""How nodes to buy are looked for."""
 
 ROUNDS_MAX: Final = 10
 """How often more nodes are bought because the pods were placed differently on those of the round before."""
 
-TRIES_MAX: Final = 64
-"""How many kinds of nodes are tried for one pod."""
-
 PLACEMENTS_MAX: Final = 50_000
 """How many pods are placed again to leave nodes out.
 
-Of a larger plan only such nodes are tried whose pods' requests have room on the others. That misses a node if the
-profile does not heed requests.
+Of a larger plan only such nodes are tried whose pods find room on the others as these are.
 """
 
-_NO_ROOM_IN_LIMITS: Final = "its limits leave no room for another node"
+LARGE_TRIALS_MAX: Final = 2
+"""How often all pods of such a larger plan are placed again."""
+
+REPLICAS_MIN: Final = 1000
+"""From how many pods on it pays to copy the cluster for a trial instead of forking it."""
 
 
-def plan_with_podium(basis: PlanBasis, cluster: Cluster, now_s: float, limit: TimeLimit = UNLIMITED) -> Plan:
+def plan_with_podium(
+    basis: PlanBasis,
+    cluster: Cluster,
+    now_s: float,
+    limit: TimeLimit = UNLIMITED,
+    search: PurchaseSearch = "greedy",
+) -> Plan:
     """Return the nodes to buy so that podium places as many waiting pods as it can.
 
     Args:
@@ -104,8 +107,9 @@ def plan_with_podium(basis: PlanBasis, cluster: Cluster, now_s: float, limit: Ti
         now_s: the time, in seconds since the epoch.
         limit: when to end with the nodes and the placements found by then. The plan is partial then: some pods were not
             looked at, and nodes that can be left out may not be.
+        search: `exhaustive` looks for a cheaper purchase as well, and says what it has proven.
     """
-    return _Search(basis, cluster, Evictions(basis.objects.budgets, now_s), limit).plan()
+    return _Search(basis, cluster, Evictions(basis.objects.budgets, now_s), limit).plan(search)
 
 
 def settled_objects(objects: ClusterObjects, cluster: Cluster) -> ClusterObjects:
@@ -114,8 +118,9 @@ def settled_objects(objects: ClusterObjects, cluster: Cluster) -> ClusterObjects
     Args:
         cluster: as `plan_with_podium` takes it.
     """
-    trial = PlacementTrial(cluster.fork())
-    trial.settle(_in_queue_order(pod for pod in cluster.pods if not pod.node_name), preempt=True)
+    waiting = _in_queue_order(pod for pod in cluster.pods if not pod.node_name)
+    trial = PlacementTrial(cluster.fork(), gangs=_gangs_of_waiting(cluster, waiting))
+    trial.settle(waiting, preempt=True)
     nodes = {placement.pod.key: placement.node for placement in trial.placements}
     pods = (pod for pod in objects.pods if pod.key not in trial.victims)
     return replace_fields(
@@ -130,9 +135,9 @@ class _Search:
         self._basis = basis
         self._limit = limit
         self._whole_trial: tuple[dict[str, CandidateNode], PlacementTrial] | None = None
+        self._complete_trial: tuple[dict[str, CandidateNode], PlacementTrial] | None = None
         self._world = cluster.fork()
-        self._storage = LocalStorage(self._world)
-        self._pool_names: dict[str, int] = {}
+        self._new_nodes = NewNodes(self._world)
         pending = [pod for pod in self._world.pods if not pod.node_name]
         moving = pods_of_leaving(basis, evictions)
         for pod in moving:
@@ -145,6 +150,9 @@ class _Search:
         # Those that wait already have been tried before the others lose their nodes.
         self._waiting = [*_in_queue_order(pending), *_in_queue_order(map(_unbound, moving))]
         self._known = frozenset(pod.key for pod in (*self._world.pods, *moving))
+        self._gangs = _gangs_of_waiting(self._world, self._waiting)
+        self._options = NodeOptions(basis, self._world.profiles, PlannedDevices(self._world))
+        self._buyer = GangBuyer(self._options, self._new_nodes)
 
     def _begin_to_leave(self) -> Iterator[str]:
         """Taint the nodes that are leaving, so that they take no pods. Returns: their names."""
@@ -169,27 +177,25 @@ class _Search:
                 if self._world.store.get(PODS, f"{meta['namespace']}/{meta['name']}") is None:
                     self._world.add(manifest)
 
-    def plan(self) -> Plan:
+    def plan(self, search: PurchaseSearch) -> Plan:
         """Search."""
-        candidates = self._drop_needless(self._add_missing(self._propose()))
+        proof: Proof | None = None
+        candidates = self._drop_needless(self._candidates())
+        if search == "exhaustive" and not self._limit.is_over():
+            candidates, proof = self._proven(candidates)
+        # Tries for gangs leave numbers out. Other names would need another trial, which a large plan can do without.
+        if self._gangs and len(self._waiting) < REPLICAS_MIN:
+            candidates = self._new_nodes.renumber(candidates)
         self._limit.is_noticed |= self._limit.is_over()
         trial = self._trial(candidates, preempt=True)
         if self._limit.is_noticed and self._whole_trial is not None:
             # One that was carried out to its end says more than one of more nodes that was not.
             candidates, trial = self._whole_trial
         pods: dict[str, list[Pod]] = {}
-        unschedulable: dict[str, Unschedulable] = {}
         for placement in trial.placements:
-            pod = placement.pod
             if placement.node is not None:
-                pods.setdefault(placement.node, []).append(pod)
-            else:
-                objections = {} if self._limit.is_over() else self._objections(trial, pod, candidates)
-                unschedulable[pod.key] = Unschedulable(pod, placement.message, objections)
-        waiting = {pod.key: pod for pod in self._waiting}
-        for key, pod in waiting.items():
-            if key in trial.victims:
-                unschedulable[key] = Unschedulable(pod, _preempted_text(trial.victims[key]))
+                pods.setdefault(placement.node, []).append(placement.pod)
+        gangs = self._planned_gangs(trial, candidates)
         columns = self._basis.types_filter.columns
         return Plan(
             nodes=tuple(
@@ -197,20 +203,73 @@ class _Search:
                 for name, candidate in sorted(candidates.items())
             ),
             existing={name: tuple(pods_there) for name, pods_there in sorted(pods.items()) if name not in candidates},
-            unschedulable=unschedulable,
+            unschedulable=self._staying_pods(trial, candidates, gangs),
             skipped=self._basis.skipped,
-            preempted=tuple(sorted(trial.victims.keys() - waiting.keys())),
+            preempted=tuple(sorted(trial.victims.keys() - {pod.key for pod in self._waiting})),
             late=trial.late,
             devices=(DeviceUse.in_store(self._world.store), DeviceUse.in_store(trial.world.store)),
             rules="podium",
-            warnings=tuple(
-                warning
-                for name, candidate in sorted(candidates.items())
-                for warning in self._storage.warnings(name, candidate.labels(name), pods.get(name, ()))
-            ),
+            warnings=tuple(self._new_nodes.warnings(candidates, pods)),
+            gangs=gangs,
+            proof=proof,
         )
 
+    def _staying_pods(
+        self, trial: PlacementTrial, candidates: Mapping[str, CandidateNode], gangs: Iterable[PlannedGang]
+    ) -> dict[str, Unschedulable]:
+        """Return the pods that stay, with their reasons; members of gangs stay for the reason of their gang."""
+        objections = Objections(self._basis, self._options, self._new_nodes, trial, candidates)
+        gang_texts = {(gang.api, gang.key): gang.text for gang in gangs if not gang.starts}
+        staying: dict[str, Unschedulable] = {}
+        for placement in trial.placements:
+            pod = placement.pod
+            if placement.node is not None:
+                continue
+            gang = self._gangs.get(pod.key)
+            gang_text = None if gang is None else gang_texts.get((gang.api, gang.key))
+            if gang_text is not None:
+                staying[pod.key] = Unschedulable(pod, gang_text)
+            else:
+                by_pool = {} if self._limit.is_over() else objections.by_pool(pod)
+                staying[pod.key] = Unschedulable(pod, placement.message, by_pool)
+        for pod in self._waiting:
+            if pod.key in trial.victims:
+                staying[pod.key] = Unschedulable(pod, _preempted_text(trial.victims[pod.key]))
+        return staying
+
+    def _planned_gangs(self, trial: PlacementTrial, candidates: Mapping[str, CandidateNode]) -> tuple[PlannedGang, ...]:
+        """Return the gangs with members that wait, and for each that does not start, what it lacks."""
+        gangs: list[PlannedGang] = []
+        for gang, pods in together(self._waiting, self._gangs):
+            if gang is None:
+                continue
+            staying = [pod for pod in pods if pod.key not in trial.last or trial.last[pod.key].node is None]
+            count = len(gang.members) - len(staying)
+            problem = gang.problem
+            if count < gang.min_count and not problem:
+                is_over = self._limit.is_over()
+                problem = NOT_LOOKED_AT if is_over else self._buyer.lack(trial.world, gang, staying, candidates)
+            gangs.append(PlannedGang(gang.key, gang.api, gang.min_count, len(gang.members), count, problem))
+        return tuple(gangs)
+
     # ------------------------------------------------------------ which nodes
+
+    def _candidates(self) -> dict[str, CandidateNode]:
+        """Return nodes with which most pods are placed."""
+        candidates = self._add_missing(self._propose())
+        if not self._gangs or not self._basis.limits or self._limit.is_over():
+            return candidates
+        if not self._trial(candidates, preempt=True).pods_left:
+            return candidates
+        # What is bought in the order of the queue goes to the gangs of high priority first.
+        in_order = self._add_missing({})
+        return max((candidates, in_order), key=self._value)
+
+    def _value(self, candidates: Mapping[str, CandidateNode]) -> tuple[float, ...]:
+        """Return the key by which purchases compare: the pods placed, those of high priority first, then the price."""
+        trial = self._trial(candidates, preempt=True)
+        price = sum_in_order(candidate.price for candidate in candidates.values())
+        return (*self._counts(trial), -price, -len(candidates))
 
     def _propose(self) -> dict[str, CandidateNode]:
         """Return Karpenter's plan: for each NodeClaim, the node that would be launched."""
@@ -219,21 +278,38 @@ class _Search:
             return {}
         nodes = [node for node in basis.nodes if not node.is_leaving]
         # Karpenter refuses a demand that has no meaning before it plans; podium's plugins say what is wrong with it.
-        pods = [pod for pod in self._waiting if has_meaning(pod.spec)]
+        pods = [pod for pod in self._waiting if has_meaning(pod.spec) and self._is_proposed_for(pod)]
         results = Solver(basis, nodes=nodes, pods=pods).solve(self._limit)
         plan = plan_of(results, self._waiting, lower_min_values=basis.settings.lower_min_values)
-        return {self._name(node.pool): node.node for node in with_candidates(basis, plan.nodes)}
+        proposed_nodes = (node.node for node in with_candidates(basis, plan.nodes))
+        # Karpenter's solver knows no limit of nodes: it counts them only when it creates them.
+        nodes_within_limits = self._options.within_limits(proposed_nodes)
+        return {self._new_nodes.name(node.template.name): node for node in nodes_within_limits}
+
+    def _is_proposed_for(self, pod: Pod) -> bool:
+        # Karpenter knows no group: it would spread one that must lie in a single domain.
+        gang = self._gangs.get(pod.key)
+        return gang is None or (not gang.problem and gang.topology_key is None)
 
     def _add_missing(self, candidates: dict[str, CandidateNode]) -> dict[str, CandidateNode]:
         """Return these nodes, and more for pods that podium does not place on them."""
         for _ in range(ROUNDS_MAX):
             trial = self._trial(candidates, preempt=False)
+            if any(pod.key in self._gangs for pod in trial.pods_left):
+                # Nodes that were proposed for a gang that does not start must not use up the limits.
+                in_use = {placement.node for placement in trial.placements}
+                if not in_use.issuperset(candidates):
+                    candidates = {name: node for name, node in candidates.items() if name in in_use}
+                    trial = self._trial(candidates, preempt=False)
             additions: dict[str, CandidateNode] = {}
-            for placement in self._limit.take(trial.placements):
+            for gang, pods in self._limit.take(together(trial.pods_left, self._gangs)):
+                bought = {**candidates, **additions}
+                if gang is not None:
+                    additions |= self._more_for_gang(trial.world, gang, pods, bought)
                 # Another addition of this round may have made room for the pod, so ask again before a node is bought
                 # for it.
-                if placement.node is None and place(trial.world, placement.pod).node is None:
-                    additions |= self._one_more(trial.world, placement.pod, {**candidates, **additions})
+                elif place(trial.world, pods[0]).node is None:
+                    additions |= self._one_more(trial.world, pods[0], bought)
             if not additions:
                 break
             candidates = {**candidates, **additions}
@@ -241,48 +317,69 @@ class _Search:
                 break
         return candidates
 
+    def _more_for_gang(
+        self, world: Cluster, gang: Gang, pods: Sequence[Pod], candidates: Mapping[str, CandidateNode]
+    ) -> Mapping[str, CandidateNode]:
+        """Add the members to the world, with the nodes that are bought for them. Return these; empty if none help."""
+        if gang.problem:
+            return {}
+        pods = [placement.pod for placement in place_gang(world, gang, pods) if placement.node is None]
+        if not pods:
+            return {}
+        purchase = self._buyer.purchase_for(world, gang, pods, candidates)
+        if not purchase.is_enough:
+            return {}
+        for name, candidate in purchase.nodes.items():
+            self._new_nodes.add(world, name, candidate)
+        place_gang(world, gang, pods)
+        return purchase.nodes
+
     def _one_more(self, world: Cluster, pod: Pod, candidates: Mapping[str, CandidateNode]) -> dict[str, CandidateNode]:
         """Add the pod to the world, with the cheapest node that takes it. Return that node; empty if no node does."""
         for template, groups in self._basis.templates:
-            name = self._next_name(template.name)
+            name = self._new_nodes.next_name(template.name)
             # A fork for each option: a pod that fits may still be lured to another node by its scores, which only an
             # attempt shows.
-            for candidate in self._options(template, groups, pod, candidates):
+            for candidate in self._options.of_pool(template, groups, pod, candidates):
                 what_if = world.fork()
-                self._add(what_if, name, candidate)
+                self._new_nodes.add(what_if, name, candidate)
                 if place(what_if, pod).node is not None:
-                    self._add(world, name, candidate)
+                    self._new_nodes.add(world, name, candidate)
                     place(world, pod)
-                    return {self._name(template.name): candidate}
+                    return {self._new_nodes.name(template.name): candidate}
         return {}
 
     def _drop_needless(self, candidates: dict[str, CandidateNode]) -> dict[str, CandidateNode]:
         """Return those of the nodes that cannot be left out, the most expensive being left out first."""
         trial = self._trial(candidates, preempt=True)
         bound_pods = self._bound_pods(trial)
-        # Each trial places all waiting pods anew, so the work is quadratic; beyond the limit a sum of amounts rules out
-        # most trials.
-        is_large = len(candidates) * len(self._waiting) > PLACEMENTS_MAX
-        placements_left = PLACEMENTS_MAX
+        # Each trial places all waiting pods anew, so the work is quadratic; beyond the limit most trials are ruled out.
+        rooms = trial.rooms() if len(candidates) * len(self._waiting) > PLACEMENTS_MAX else None
+        placements_left, large_trials_left = PLACEMENTS_MAX, LARGE_TRIALS_MAX
         untried = deque(sorted(candidates, key=lambda name: (-candidates[name].price, name)))
-        needed: list[str] = []
+        needed_nodes: list[str] = []
         while untried and not self._limit.is_over():
             name = untried.popleft()
+            if rooms is not None and not (
+                large_trials_left and rooms.others_may_hold(name) and trial.may_do_without(name)
+            ):
+                needed_nodes.append(name)
+                continue
+            large_trials_left -= rooms is not None
             other_candidates = {
                 other_name: candidate for other_name, candidate in candidates.items() if other_name != name
             }
-            other_nodes = (
-                None if is_large and not trial.others_may_hold(name) else self._trial(other_candidates, preempt=True)
-            )
-            if other_nodes is None or not self._bound_pods(other_nodes) >= bound_pods:
-                needed.append(name)
+            other_trial = self._trial(other_candidates, preempt=True)
+            if not self._bound_pods(other_trial) >= bound_pods:
+                needed_nodes.append(name)
                 continue
-            candidates, trial = other_candidates, other_nodes
-            placements_left -= len(self._waiting) * len(needed)
+            candidates, trial = other_candidates, other_trial
+            rooms = None if rooms is None else trial.rooms()
+            placements_left -= len(self._waiting) * len(needed_nodes)
             if placements_left >= 0:
                 # Fewer nodes may lead the pods elsewhere, so that one which was needed before is not any more.
-                untried.extend(needed)
-                needed.clear()
+                untried.extend(needed_nodes)
+                needed_nodes.clear()
         return candidates
 
     def _bound_pods(self, trial: PlacementTrial) -> frozenset[str]:
@@ -292,9 +389,15 @@ class _Search:
     # ------------------------------------------------------------ one trial
 
     def _trial(self, candidates: Mapping[str, CandidateNode], *, preempt: bool) -> PlacementTrial:
-        trial = PlacementTrial(self._world.fork(), self._limit)
+        # Where every pod has a node, nothing is preempted, and nothing more is tried in it.
+        if self._complete_trial is not None and self._complete_trial[0] == candidates:
+            return self._complete_trial[1]
+        # Replicas are placed several times as fast in a cluster that is no fork, which costs more to make.
+        is_large = len(self._waiting) >= REPLICAS_MIN
+        world = self._world.copy_whole() if is_large else self._world.fork()
+        trial = PlacementTrial(world, self._limit, self._gangs)
         for name, candidate in sorted(candidates.items()):
-            self._add(trial.world, name, candidate)
+            self._new_nodes.add(trial.world, name, candidate)
         trial.settle(self._waiting, preempt=preempt)
         if self._leaving:
             # They are there, and count, until their pods are placed elsewhere.
@@ -302,140 +405,89 @@ class _Search:
             trial.settle(trial.pods_left, preempt=preempt)
         if not self._limit.is_noticed:
             self._whole_trial = dict(candidates), trial
+            if not trial.pods_left and not trial.victims:
+                self._complete_trial = dict(candidates), trial
         return trial
 
-    def _options(
-        self, template: Template, groups: Sequence[DaemonGroup], pod: Pod, candidates: Mapping[str, CandidateNode]
-    ) -> list[CandidateNode]:
-        """Return the nodes of a NodePool that may suit the pod, the cheapest first; those of another zone or capacity
-        type before those that differ in size only.
-        """
-        is_ours = pod.spec.scheduler_name in self._world.profiles
-        if not is_ours or untolerated_taints(template.taints, pod.spec.tolerations):
-            return []
-        remaining, requests = self._remaining(template.name, candidates), requests_of(pod)
-        options = [
-            candidate
-            for requirements in self._alternatives(template, pod)
-            for candidate in candidate_nodes(template, groups, requirements, self._basis.well_known)
-            if has_room(candidate, requests) and _within(candidate, remaining)
+    # ------------------------------------------------------------ the cheapest
+
+    def _proven(self, candidates: dict[str, CandidateNode]) -> tuple[dict[str, CandidateNode], Proof]:
+        """Return the best purchase, with its proof. The answer is whole also if the time is up before the search."""
+        trial, limit = self._trial(candidates, preempt=True), self._limit
+        counts, nodes = self._counts(trial), [node for _, node in sorted(candidates.items())]
+        pods = {pod.key: pod for pod in (*self._world.pods, *self._waiting)}
+        kinds = kinds_of(self._options.all_for(self._waiting), self._named_labels())
+        tries = Tries(
+            kinds,
+            Room.of(pods.values(), self._amounts_there(), self._options.plain_requests),
+            self._options.are_within_limits,
+            lambda nodes: self._counts(self._trial(self._with_names(nodes), preempt=True)),
+            self._counts(trial, also=filter(self._may_be_placed, trial.pods_left)),
+            price_bound(
+                [kind.price for kind in kinds],
+                [less(kind.allocatable, kind.group.overhead) for kind in kinds],
+                self._demand(trial),
+            ),
+            limit.apart(),
+        )
+        self._limit = tries.limit
+        best, proof = tries.best(nodes, counts)
+        self._limit = limit
+        proof = replace_fields(proof, is_priced=all(kind.offering.is_priced for kind in kinds))
+        return (candidates if best is nodes else self._with_names(best)), proof
+
+    def _with_names(self, nodes: Iterable[CandidateNode]) -> dict[str, CandidateNode]:
+        return self._new_nodes.renumber({f"{index:04d}": node for index, node in enumerate(nodes)})
+
+    def _counts(self, trial: PlacementTrial, also: Iterable[Pod] = ()) -> Counts:
+        """Return how many pods of each priority or a higher one have a node, or are among `also`."""
+        placed_pods = (pod for pod in trial.world.pods if pod.node_name and pod.key in self._known)
+        counts = Counter(pod.priority for pod in chain(placed_pods, also))
+        priorities = sorted({pod.priority for pod in (*self._world.pods, *self._waiting)}, reverse=True)
+        return tuple(accumulate(counts[priority] for priority in priorities))
+
+    def _may_be_placed(self, pod: Pod) -> bool:
+        """Return False if the pod has no node whatever is bought."""
+        gang = self._gangs.get(pod.key)
+        if gang is not None and gang.problem:
+            return False
+        if self._options.of_all_pools(pod, {}) or (pod.spec.affinity and pod.spec.affinity.pod_affinity):
+            return True
+        placement = place(self._world.fork(), pod)
+        return placement.node is not None or placement.nominated_node is not None
+
+    def _named_labels(self) -> str:
+        """Return a text with all labels of nodes that pods, groups and volumes name."""
+        specs = {repr(pod.spec) for pod in (*self._world.pods, *self._waiting)}
+        volumes = map(repr, self._world.store.objects(PERSISTENT_VOLUMES).values())
+        return " ".join((*specs, *volumes, *(gang.topology_key or "" for gang in self._gangs.values())))
+
+    def _amounts_there(self) -> Requests:
+        nodes = (node for node in self._world.nodes if node.name not in self._leaving)
+        return total(*(whole_amounts(node.status.allocatable, "status.allocatable") for node in nodes))
+
+    def _demand(self, trial: PlacementTrial) -> Requests:
+        """Return what the pods that have a node in the trial request beyond what is free on nodes that are there."""
+        placed_pods = [placement.pod for placement in trial.placements if placement.node is not None]
+        staying = [
+            pod
+            for pod in self._world.pods
+            if pod.node_name and pod.node_name not in self._leaving and pod.key not in trial.victims
         ]
-        first: dict[tuple[str, str], CandidateNode] = {}
-        for candidate in options:
-            first.setdefault((candidate.offering.zone, candidate.offering.capacity_type), candidate)
-        ahead = list(first.values())
-        options_in_order = [*ahead, *(option for option in options if option not in ahead)]
-        # Only a few of them are tried, so that few are made in all their variants.
-        return list(islice(chain.from_iterable(option.variants() for option in options_in_order), TRIES_MAX))
-
-    def _alternatives(self, template: Template, pod: Pod) -> Iterator[Requirements]:
-        """Yield the requirements on a node of the NodePool for the pod, by the alternatives of its node affinity."""
-        spec = pod.spec
-        while has_meaning(spec):
-            requirements = strict_pod_requirements(spec)
-            # Where no label in common is left, a node of this NodePool cannot satisfy the alternative, whatever is
-            # bought.
-            if template.requirements.is_compatible(requirements, self._basis.well_known):
-                yield template.requirements.union(requirements)
-            less_demanding = without_first_alternative(spec)
-            if less_demanding is None:
-                return
-            spec = less_demanding
-
-    def _objections(self, trial: PlacementTrial, pod: Pod, candidates: Mapping[str, CandidateNode]) -> dict[str, str]:
-        """Return by NodePool why a new node does not help the pod."""
-        basis = self._basis
-        return {
-            **{name: in_own_words(reason) for name, reason in basis.skipped.items()},
-            **{
-                template.name: self._objection(trial, template, groups, pod, candidates)
-                for template, groups in basis.templates
-            },
-        }
-
-    def _objection(
-        self,
-        trial: PlacementTrial,
-        template: Template,
-        groups: Sequence[DaemonGroup],
-        pod: Pod,
-        candidates: Mapping[str, CandidateNode],
-    ) -> str:
-        untaken = untolerated_taints(template.taints, pod.spec.tolerations)
-        if untaken:
-            taints = ", ".join(map(taint_text, untaken))
-            return f"the pod does not tolerate what its nodes are tainted with: {taints}"
-        if pod.spec.scheduler_name not in trial.world.profiles or not has_meaning(pod.spec):
-            return trial.last[pod.key].message
-        requirements, well_known = strict_pod_requirements(pod.spec), self._basis.well_known
-        if next(self._alternatives(template, pod), None) is None:
-            return "; ".join(unmet_demands(template.requirements, requirements, well_known))
-        # Without the plan's other nodes, so that the limits of the NodePool are no reason yet.
-        options = self._options(template, groups, pod, {})
-        if not options:
-            return self._why_no_options(template, groups, pod, requirements)
-        what_if = trial.world.fork()
-        name = self._next_name(template.name)
-        self._add(what_if, name, options[0])
-        placement = place(what_if, pod)
-        if placement.node is not None:
-            if self._options(template, groups, pod, candidates):
-                return "with a new node podium would place the pods differently, so that this one or others stay"
-            return _NO_ROOM_IN_LIMITS
-        return f"a new node does not help: {verdict(what_if, pod, name) or placement.message}"
-
-    def _why_no_options(
-        self, template: Template, groups: Sequence[DaemonGroup], pod: Pod, pod_requirements: Requirements
-    ) -> str:
-        """Return the reason why the NodePool has no node for the pod though its own requirements allow some."""
-        options = [
-            candidate
-            for requirements in self._alternatives(template, pod)
-            for candidate in candidate_nodes(template, groups, requirements, self._basis.well_known)
-        ]
-        if not options:
-            return f"no instance type that can be launched has {demands_text(pod_requirements)}"
-        requests = requests_of(pod)
-        if not any(has_room(option, requests) for option in options):
-            amounts = ", ".join(f"{amount} {name}" for name, amount in amount_texts(requests).items())
-            return f"no instance type that can be launched has room for {amounts}"
-        return _NO_ROOM_IN_LIMITS
-
-    # ------------------------------------------------------------ names and limits
-
-    def _add(self, world: Cluster, name: str, candidate: CandidateNode) -> None:
-        labels = candidate.labels(name)
-        # Before the node: a pod that is tried there must find its storage.
-        for manifest in self._storage.manifests(name, labels):
-            world.add(manifest)
-        for manifest in candidate.manifests(name, self._storage.labels(name)):
-            world.add(manifest)
-
-    def _name(self, pool: str) -> str:
-        name = self._next_name(pool)
-        self._pool_names[pool] = self._pool_names.get(pool, 0) + 1
-        # A user may have a node of such a name; the plan must not replace it in the fork.
-        while self._world.store.get(NODES, self._next_name(pool)) is not None:
-            self._pool_names[pool] += 1
-        return name
-
-    def _next_name(self, pool: str) -> str:
-        return f"{pool}-new-{self._pool_names.get(pool, 0) + 1:04d}"
-
-    def _remaining(self, pool: str, candidates: Mapping[str, CandidateNode]) -> Requests:
-        limits = self._basis.limits.get(pool)
-        if limits is None:
-            return {}
-        capacities = [
-            node.capacity for node in self._basis.nodes if not node.is_leaving and node.labels.get(NODE_POOL) == pool
-        ]
-        bought = [_capacity(candidate) for candidate in candidates.values() if candidate.template.name == pool]
-        return less(limits, total(*capacities, *bought))
+        requests = total(*map(self._options.plain_requests, (*placed_pods, *staying)))
+        return less(requests, self._amounts_there())
 
 
 def _in_queue_order(pods: Iterable[Pod]) -> list[Pod]:
     # PrioritySort would go on by the time of queueing, which a dump does not have; the key keeps plans reproducible.
     return sorted(pods, key=lambda pod: (-pod.priority, pod.key))
+
+
+def _gangs_of_waiting(cluster: Cluster, waiting: Iterable[Pod]) -> dict[str, Gang]:
+    """Return the gangs of these pods, by the key of each."""
+    pods = {pod.key: pod for pod in cluster.pods} | {pod.key: pod for pod in waiting}
+    gangs = (under_profile(cluster, gang, gang.members[0]) for gang in gangs_of(cluster.store, pods.values()))
+    return {pod.key: gang for gang in gangs for pod in gang.members if not pod.node_name}
 
 
 def _unbound(pod: Pod) -> Pod:
@@ -445,12 +497,3 @@ def _unbound(pod: Pod) -> Pod:
 
 def _preempted_text(preemption: Placement) -> str:
     return f"preempted by {preemption.pod.key} after it was placed on {preemption.nominated_node}"
-
-
-def _within(candidate: CandidateNode, remaining: Requests) -> bool:
-    capacity = _capacity(candidate)
-    return all(capacity.get(name, 0) <= amount for name, amount in remaining.items())
-
-
-def _capacity(candidate: CandidateNode) -> Requests:
-    return {**candidate.instance_type.capacity, NODE_COUNT: 1}

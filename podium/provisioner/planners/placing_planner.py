@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from podium.config import KubeSchedulerConfiguration
 from podium.engine.cluster import Cluster
+from podium.engine.gangs import GROUPS
 from podium.engine.store import ObjectStore
 from podium.framework.contract.plugin import Plugin
 from podium.objects.core import Pod
@@ -25,7 +26,7 @@ from podium.provisioner.provisioning.launching import with_names
 from podium.provisioner.provisioning.plan import Plan
 from podium.provisioner.state.reading import KINDS
 
-OTHERS: Final = tuple(resource for resource in WITHOUT_GATES if resource.kind not in KINDS)
+OTHERS: Final = (*(resource for resource in WITHOUT_GATES if resource.kind not in KINDS), *GROUPS)
 """The kinds that only podium's plugins read."""
 
 

@@ -12,6 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from podium.engine.cluster import Cluster
+from podium.engine.gangs import gangs_of
 from podium.objects.core import Pod
 from podium.objects.resource_types import NODES, PODS
 from podium.provisioner.apis.objects import ClusterObjects, NodeClaim
@@ -57,7 +58,7 @@ class PlacingSimulator(Simulator):
             return None
         objects = self._objects_with_leaving(candidates)
         plan = plan_with_podium(basis.with_nodes_of(objects), _fork_with(self._cluster, objects), self._now)
-        unschedulable = dict(plan.unschedulable)
+        unschedulable = {**plan.unschedulable, **self._broken_gangs(candidates)}
         moving = (pod for candidate in candidates for pod in candidate.pods)
         for pod in moving:
             # Only its eviction makes room for the pod elsewhere, and the eviction API refuses to evict it while its
@@ -80,6 +81,24 @@ class PlacingSimulator(Simulator):
         storage = LocalStorage(self._cluster)
         for node in nodes:
             yield from storage.warnings(node.name, node.node.labels(node.name), node.pods)
+
+    def _broken_gangs(self, candidates: Sequence[Candidate]) -> dict[str, Unschedulable]:
+        """Return the pods of the candidates without which a gang that runs would have fewer members than it needs."""
+        leaving = {candidate.state.node.metadata.name for candidate in candidates if candidate.state.node is not None}
+        leaving |= {state.node.metadata.name for state in self._basis.nodes if state.is_leaving and state.node}
+        moving = {pod.key for candidate in candidates for pod in candidate.pods}
+        needed_pods: dict[str, Unschedulable] = {}
+        for gang in gangs_of(self._cluster.store, self._basis.objects.pods):
+            running = gang.placed_members
+            staying_count = sum(pod.node_name not in leaving for pod in running)
+            # A gang that is below its minimum already is broken whatever goes.
+            if staying_count < gang.min_count <= len(running):
+                text = (
+                    f"the gang {gang.key} needs {gang.min_count} of its pods, and {staying_count} would be left while "
+                    "others move"
+                )
+                needed_pods |= {pod.key: Unschedulable(pod, text) for pod in running if pod.key in moving}
+        return needed_pods
 
     def _objects_with_leaving(self, candidates: Sequence[Candidate]) -> ClusterObjects:
         """Return the objects with the candidates' NodeClaims being deleted."""

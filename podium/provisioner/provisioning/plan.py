@@ -168,6 +168,94 @@ class Unschedulable:
         return "; ".join(explanations.values()) if explanations != self.by_pool else self.reason
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedGang:
+    """A gang with members that wait.
+
+    Attributes:
+        key: The namespace and name of its PodGroup.
+        api: The API group of its PodGroup.
+        min_count: How many members must have a node before any of them starts.
+        members: How many there are.
+        count: How many have a node after the plan, those that run too.
+        text: Why it does not start; empty if it does.
+    """
+
+    key: str
+    api: str
+    min_count: int
+    members: int
+    count: int
+    text: str = ""
+
+    @property
+    def starts(self) -> bool:
+        """True if as many members have a node as the gang needs."""
+        return not self.text
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the gang in JSON's types."""
+        answer = {
+            "gang": self.key,
+            "api": self.api,
+            "needed": self.min_count,
+            "members": self.members,
+            "placed": self.count,
+            "starts": self.starts,
+        }
+        return answer | ({"lacks": self.text} if self.text else {})
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What is known of the price of a plan.
+
+    Attributes:
+        price: Of the plan, per hour, or what takes its place where prices are not known.
+        lower_bound: What every purchase costs at least that places as many pods.
+        is_cheapest: Whether every purchase that could be better was tried.
+        nodes_max: How many nodes the purchases have that were tried; 0 if none were.
+        seconds: After how many seconds the time was up; 0 if it was not.
+        is_priced: Whether the amounts are prices, and may be shown.
+    """
+
+    price: float
+    lower_bound: float
+    is_cheapest: bool
+    nodes_max: int = 0
+    seconds: float = 0.0
+    is_priced: bool = True
+
+    @property
+    def gap(self) -> float:
+        """The share of the price that a cheaper plan could save at most."""
+        return max(1 - self.lower_bound / self.price, 0.0) if self.price else 0.0
+
+    @property
+    def text(self) -> str:
+        """The proof in a sentence."""
+        if self.is_cheapest:
+            among = f" of at most {self.nodes_max} nodes" if self.nodes_max and self.gap else ""
+            return f"Proven: no purchase{among} places as many pods for less"
+        amount = (
+            f"at least {self.lower_bound:,.4f} per hour is needed, "
+            if self.is_priced
+            else "a cheaper one saves at most "
+        )
+        start = f"Not proven within {self.seconds:g} s, best so far" if self.seconds else "Not proven"
+        return f"{start}: {amount}{self.gap:.1%}" + (" less" if self.is_priced else "")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the proof in JSON's types."""
+        return {
+            "proven": self.is_cheapest,
+            "lower_bound": self.lower_bound if self.is_priced else None,
+            "gap": self.gap,
+            "tried_up_to_nodes": self.nodes_max,
+            "text": self.text,
+        }
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """The nodes to buy, and the places of pods.
@@ -182,6 +270,8 @@ class Plan:
         late: The keys of the pods that have no node before the nodes that are leaving are gone.
         devices: Those for resource claims, before the plan and after it.
         warnings: What is taken for granted, as sentences.
+        gangs: Those with members that wait; by podium's rules only.
+        proof: How cheap the nodes are among all that could be bought; None unless that was asked.
         solver: It answers why nodes refuse a pod; None if there was nothing to plan, and by podium's rules.
         id: Its name in the log, in Events and in the ConfigMap; empty unless a provisioner carries it out.
     """
@@ -194,6 +284,8 @@ class Plan:
     preempted: tuple[str, ...] = ()
     late: frozenset[str] = frozenset()
     devices: tuple[DeviceUse, DeviceUse] = (NO_DEVICES, NO_DEVICES)
+    gangs: tuple[PlannedGang, ...] = ()
+    proof: Proof | None = None
     solver: Solver | None = None
     rules: Rules = "karpenter"
     warnings: tuple[str, ...] = ()

@@ -121,6 +121,12 @@ class PlanBasis:
         basis._take(objects)
         return basis
 
+    def without_limits(self) -> PlanBasis:
+        """Return the basis as it were if no NodePool had limits; it shares everything else."""
+        basis = copy.copy(self)
+        basis.limits = {}
+        return basis
+
     def _take(self, objects: ClusterObjects) -> None:
         self.objects = objects
         self.nodes = state_nodes(objects)

@@ -34,6 +34,7 @@ from podium.provisioner.disruption.simulated_cluster import SimulatedCluster, af
 from podium.provisioner.provisioning.plan import NodePlan
 from podium.provisioner.provisioning.reasons import Reason, in_karpenters_words, in_own_words, removal_reason
 from podium.provisioner.reports.plan import monthly, node_json, warnings_json, without_simulated_labels
+from podium.provisioner.reports.savings_bound import savings_bound
 from podium.provisioner.state.costs import sum_in_order
 
 EMPTY: Final[DisruptionReason] = "Empty"
@@ -105,6 +106,7 @@ class ConsolidationPlan:
         is_partial: Whether the time was up before the search had ended; then no node has a blocker.
         in_own_words: Whether it is given in podium's words, since its rules judge where pods fit.
         warnings: What was given and does not count, and what is taken for granted.
+        savings_max: What any search could save per hour at most, budgets aside; None unless the search is exhaustive.
     """
 
     commands: tuple[PlannedCommand, ...]
@@ -113,6 +115,7 @@ class ConsolidationPlan:
     is_partial: bool = False
     in_own_words: bool = False
     warnings: tuple[str, ...] = ()
+    savings_max: float | None = None
 
     @property
     def savings(self) -> float:
@@ -131,6 +134,7 @@ class ConsolidationPlan:
             "blockers": {name: list(texts) for name, texts in sorted(self.blockers.items())},
             "hourly_savings": self.shown_savings,
             "monthly_savings": monthly(self.shown_savings),
+            **({} if self.savings_max is None else {"hourly_savings_max": self.savings_max}),
             **warnings_json(self.warnings),
             **({"partial": True} if self.is_partial else {}),
         }
@@ -205,6 +209,8 @@ def plan_consolidation(
             plans.append(((*first_commands, *later_commands), last))
     # Of equal plans, the one of the simplest search.
     commands, last = max(plans, key=lambda plan: sum_in_order(command.savings for command in plan[0]))
+    is_bounded = options.search == "exhaustive" and all(candidate.is_priced for candidate in state.candidates)
+    bound = savings_bound(state) if is_bounded else None
     worded = _wording(is_own=options.in_own_words)
     blockers = {name: tuple(map(worded, texts)) for name, texts in limit.take(_blockers(last, rules))}
     if limit.is_noticed or limit.is_over():
@@ -220,6 +226,7 @@ def plan_consolidation(
         warnings=tuple(
             dict.fromkeys((*state.basis.warnings, *(text for command in commands for text in command.warnings)))
         ),
+        savings_max=bound,
     )
 
 

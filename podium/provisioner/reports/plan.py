@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Final
 
+from podium.engine.store import ObjectStore
 from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.amounts import amount_text, amount_texts
 from podium.objects.core import Pod
@@ -31,6 +32,7 @@ from podium.provisioner.provisioning.reasons import in_karpenters_words, in_own_
 from podium.provisioner.provisioning.solve import Solver
 from podium.provisioner.provisioning.templates import unusable_reason
 from podium.provisioner.provisioning.topology import pool_requirements
+from podium.provisioner.reports.idle_gangs import idle_gang_warnings
 from podium.provisioner.scheduling.amounts import requests_of, total
 from podium.provisioner.scheduling.device_use import NO_DEVICES, DeviceUse
 from podium.provisioner.scheduling.pod_requirements import pod_requirements
@@ -63,6 +65,7 @@ class PlanReport:
         basis: PlanBasis,
         now_s: float,
         devices: DeviceUse = NO_DEVICES,
+        groups: ObjectStore | None = None,
         limit: TimeLimit = UNLIMITED,
         *,
         one_pass: bool = False,
@@ -72,17 +75,20 @@ class PlanReport:
         Args:
             now_s: the time, in seconds since the epoch.
             devices: those for resource claims, only to be shown. Karpenter plans no pod that has such claims.
+            groups: the PodGroups. Karpenter knows none of them; a gang that does not start is warned about.
             limit: when to end with the pods planned by then; the plan is partial then.
             one_pass: whether to end with the first pass of Karpenter's loop, though a further one would place more.
         """
         passes = plan_passes(basis, now_s, limit, 1 if one_pass else PASSES_MAX)
-        plan = replace(passes.total, devices=(devices, devices))
+        warnings = () if groups is None else idle_gang_warnings(passes.total, basis.objects.pods, groups)
+        plan = replace(passes.total, devices=(devices, devices), warnings=tuple(warnings))
         return cls(basis, plan, limit.is_noticed, passes)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the whole plan, sorted by names where nothing else orders it.
 
-        By podium's own rules each new node has its `name` in addition, and `preempted` are the pods that are evicted.
+        By podium's own rules each new node has its `name` in addition, `preempted` are the pods that are evicted, and
+        `gangs` those with members that wait.
         """
         nodes = [self._node(node) for node in self.plan.nodes]
         if self._has_passes:
@@ -107,6 +113,8 @@ class PlanReport:
             "not_tried": sorted(not_tried),
             "not_tried_reasons": dict(sorted(not_tried.items())),
             **({"preempted": list(self.plan.preempted)} if self._is_podiums else {}),
+            **({"gangs": [gang.as_dict() for gang in self.plan.gangs]} if self.plan.gangs else {}),
+            **({"proof": self.plan.proof.as_dict()} if self.plan.proof is not None else {}),
             "hourly_cost": sum_if_known(node["price"] for node in nodes),
             "monthly_cost": sum_if_known(node["monthly_cost"] for node in nodes),
             "utilisation": self._utilisation(),

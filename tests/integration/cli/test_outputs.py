@@ -37,6 +37,7 @@ _COMMANDS = {
     "estimate-json": "estimate -f cluster.yaml --requests cpu=1 --output json",
     "why": "why web -f cluster.yaml",
     "what-if": "what-if -f cluster.yaml --drain n1",
+    "make-room": "make-room -f cluster.yaml --for default/web",
     "doctor": "doctor --kubeconfig absent",
     "help": "--help",
     "version": "--version",

@@ -71,6 +71,7 @@ def kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
         (["why", "train-0"], "only 1 of the 2 pods that it needs exist"),
         (["why", "tune-0"], "only 1 of the 2 pods that it needs exist"),
         (["what-if", "--drain", "n1"], "web"),
+        (["make-room", "--for", "default/big"], "no set of moves makes room for default/big (proven; 1 node"),
         (["what-if", "--scale", "default/ReplicaSet/web=3"], "there is no workload"),
         (["capacity", "--pod", "pod.yaml", "--explain"], "n1"),
     ],

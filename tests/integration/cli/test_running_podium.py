@@ -78,7 +78,7 @@ def test_a_bound_pods_node_is_explained_against_the_others(ask: Asking) -> None:
     output_lines = lines(ask("web", "--node", "n0"))
     assert output_lines[:3] == [
         "default/web is on n1",
-        "Attempt 1, at 1970-01-01T00:00:01.000000Z, took 1.00 ms: 1 of the 3 nodes fit that it looked at, of 3",
+        "Attempt 1, at 1970-01-01T00:00:01.000000Z, took 1.00 ms: 1 of the 3 nodes examined fit (3 in the cluster)",
         "It was bound to n1",
     ]
     assert "n1 170 70 100" in output_lines
@@ -118,7 +118,7 @@ def test_a_pod_without_attempts_and_one_on_a_standby_are_reported(ask: Asking) -
     assert lines(ask("new")) == [
         "default/new is pending",
         "It is not in podium's queue: another scheduler may be meant to place it",
-        "No attempt at it is kept",
+        "No attempt to schedule it is on record",
     ]
     pages = recorder_pages(flight_recorder(), QueueBench(), leader="podium-1")
     assert lines(ask("new", pages=pages))[1] == "This replica stands by; podium-1 leads: ask it"

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
-import grpc
 import grpc.aio
 import pytest
 
 from podium.estimator.client.asking import ServerAnswers, ask_members
-from podium.estimator.client.channels import ClientTls
+from podium.estimator.client.channels import ClientTls, failure_of
 from podium.estimator.client.connections import Connections, open_connections
 from podium.estimator.server.messages import replicas_response
 from podium.estimator.server.tls import TlsFiles
 from tests.builders import node
 from tests.control_plane.processes import free_ports
 from tests.integration.client.certificates import Authority
-from tests.integration.estimator.servers import DEAD, SPEC, answering, estimator, hang, reply
+from tests.integration.estimator.servers import DEAD, SPEC, answering, estimator, hang, open_channels, reply
 from tests.patience import PATIENCE_S
 from tests.unit.estimator.members import member
 
@@ -31,17 +29,11 @@ FITS = {"m": member(node("n", cpu="4", labels={"disk": "ssd", "gen": "3"}))}
 """Four replicas of the workload fit."""
 
 
-def _open_channels() -> int:
-    gc.collect()
-    channels = [item for item in gc.get_objects() if isinstance(item, grpc.aio.Channel)]
-    return sum(item.get_state() is not grpc.ChannelConnectivity.SHUTDOWN for item in channels)
-
-
 @pytest.fixture(autouse=True)
 async def no_leak(anyio_backend: object) -> AsyncIterator[None]:
-    count = _open_channels()
+    count = open_channels()
     yield
-    assert _open_channels() == count
+    assert open_channels() == count
 
 
 async def _ask_until(connections: Connections, is_right: Callable[[ServerAnswers], bool], *names: str) -> ServerAnswers:
@@ -85,6 +77,13 @@ async def test_member_without_an_answer_to_the_handshake_is_given_up(anyio_backe
         connections.follow({"m": [silent]})
         answers = await ask_members(connections, ["m"], SPEC, PATIENCE_S)
     assert answers.errors == {"m": f"dial {silent} error: no connection within 0.05 s"}
+
+
+async def test_asking_for_the_reason_of_a_failure_can_be_cancelled(anyio_backend: object) -> None:
+    async with _silent_listener() as silent, grpc.aio.insecure_channel(silent) as channel:
+        with anyio.move_on_after(0.05) as scope:
+            await failure_of(channel)
+    assert scope.cancelled_caught
 
 
 async def test_member_with_a_wrong_certificate_is_connected_once_it_has_the_right_one(
@@ -163,7 +162,7 @@ async def test_member_that_comes_and_goes_keeps_no_channel(anyio_backend: object
                 await _ask_until(connections, _answers(4), "m")
         connections.follow({})
         await _settle()
-        assert _open_channels() == 0
+        assert open_channels() == 0
         answers = await ask_members(connections, ["m"], SPEC, PATIENCE_S)
         assert answers.errors == {"m": "cluster m does not exist in estimator cache"}
 
@@ -193,7 +192,7 @@ def _answers(replicas: int) -> Callable[[ServerAnswers], bool]:
 async def _settle() -> None:
     """Wait until the closed channels are gone."""
     with anyio.fail_after(PATIENCE_S):
-        while _open_channels():  # noqa: ASYNC110 - a closed channel has no event
+        while open_channels():  # noqa: ASYNC110 - a closed channel has no event
             await anyio.sleep(0.02)
 
 

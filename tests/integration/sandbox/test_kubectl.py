@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -55,21 +56,14 @@ async def test_get_w_follows_a_pod_from_pending_to_running_to_gone(kubectl, clus
     await watching.communicate()
 
 
-async def test_what_the_sandbox_does_not_have_is_said(kubectl, cluster):
-    cluster.store.create(sample_pod("web"))
-    assert "the sandbox runs no containers, so its pods have no log" in await kubectl.fail("logs", "web")
-    assert "the sandbox runs no containers, so its pods have no exec" in await kubectl.fail("exec", "web", "--", "ls")
-    assert "The sandbox does not describe fields" in await kubectl("explain", "pod")
-
-
-async def test_describe_shows_a_pod_with_its_events(kubectl, cluster):
-    web = cluster.store.create(sample_pod("web"))
-    event = {
+def scheduling_event(pod: str, uid: str) -> dict[str, Any]:
+    """An Event as podium writes it: without the times of older ones."""
+    return {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "metadata": {"name": "web.1", "namespace": "default"},
+        "metadata": {"name": f"{pod}.1", "namespace": "default"},
         "eventTime": "2026-01-01T00:00:00.000000Z",
-        "regarding": {"kind": "Pod", "name": "web", "namespace": "default", "uid": web["metadata"]["uid"]},
+        "regarding": {"kind": "Pod", "name": pod, "namespace": "default", "uid": uid},
         "type": "Warning",
         "reason": "FailedScheduling",
         "note": "0/2 nodes are available",
@@ -77,7 +71,26 @@ async def test_describe_shows_a_pod_with_its_events(kubectl, cluster):
         "reportingInstance": "podium-1",
         "action": "Scheduling",
     }
-    cluster.store.create(event)
+
+
+async def test_what_the_sandbox_does_not_have_is_said(kubectl, cluster):
+    cluster.store.create(sample_pod("web"))
+    assert "the sandbox runs no containers, so its pods have no log" in await kubectl.fail("logs", "web")
+    assert "the sandbox runs no containers, so its pods have no exec" in await kubectl.fail("exec", "web", "--", "ls")
+    assert "The sandbox does not describe fields" in await kubectl("explain", "pod")
+
+
+async def test_events_are_sorted_by_times_that_nobody_has_set(kubectl, cluster):
+    """An API server shows them as null; kubectl fails if it finds the field in no Event."""
+    for name in ("web", "api"):
+        cluster.store.create(scheduling_event(name, ""))
+    assert len(rows(await kubectl("get", "events", "--sort-by=.lastTimestamp"))) == 3
+    assert len(rows(await kubectl("get", "events.events.k8s.io", "--sort-by=.deprecatedLastTimestamp"))) == 3
+
+
+async def test_describe_shows_a_pod_with_its_events(kubectl, cluster):
+    web = cluster.store.create(sample_pod("web"))
+    cluster.store.create(scheduling_event("web", web["metadata"]["uid"]))
     description = await kubectl("describe", "pod", "web")
     assert ["Status:", "Pending"] in rows(description)
     assert "FailedScheduling" in description

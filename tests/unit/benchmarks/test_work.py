@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ from podium.engine.flight_recorder import FlightRecorder
 from podium.engine.flight_recorder.segment import ATTEMPTS_MAX
 from podium.lib.clock import ManualClock
 from podium.objects.core import Pod
+from podium.objects.pod_groups import group_of
 from podium.telemetry import Metrics
 from tests import builders
 from tests.unit.framework.profiles import Recorder
@@ -30,19 +32,24 @@ from tests.unit.queues.builders import QueueBench
 NODES, ATTEMPTS, WARM_UP = 300, 20, 20
 
 CALLS_MAX = {
-    "plain": 440,
-    "node-affinity": 480,
-    "zone-spread": 530,
-    "zone-spread-soft": 515,
-    "pod-affinity": 680,
-    "pod-affinity-preferred": 625,
-    "anti-affinity": 730,
-    "mixed": 695,
+    "plain": 424,
+    "node-affinity": 468,
+    "zone-spread": 518,
+    "zone-spread-soft": 500,
+    "pod-affinity": 672,
+    "pod-affinity-preferred": 620,
+    "anti-affinity": 728,
+    "mixed": 692,
+    "policies": 580,
 }
 """Calls of functions for one attempt, in Python and in C, from the snapshot to Reserve.
 
 With Python 3.11; others need fewer.
 """
+GANG_CALLS_MAX = {3: 815, 200: 750}
+"""As many for each pod of a gang of that size: tried with the others, and then placed."""
+DEVICES_CALLS_MAX = 2200
+"""As many for a pod with a claim for devices, on a tenth of the nodes."""
 QUEUE_CALLS_MAX = 100
 """As many for a pod's way through the queue, with the reading of how long it took."""
 KINDS = {"mixed": 6}
@@ -60,7 +67,7 @@ class Work:
 
 def work_of(workload: Workload, running: int) -> Work:
     count = WARM_UP + ATTEMPTS
-    engine = FullCluster(NODES, workload.objects_before(NODES, count, running))
+    engine = FullCluster(NODES, workload.objects_before(NODES, count, running), profile=workload.profile)
     pods = pods_of(workload, count)
     for pod in pods[:WARM_UP]:
         engine.attempt(pod)
@@ -107,6 +114,29 @@ def test_attempt_does_no_more_than_it_did_whatever_the_number_of_running_pods(na
     looked_at |= {(plugin, "Score"): few_pods.evaluations[plugin, "Score"] for plugin in KEPT_SCORES}
     assert max(looked_at.values()) <= ATTEMPTS * KINDS.get(name, 1), looked_at
     assert looked_at["NodeResourcesFit", "Filter"] >= ATTEMPTS
+
+
+@pytest.mark.parametrize("size", GANG_CALLS_MAX)
+def test_a_pod_of_a_gang_costs_no_more_than_it_did(size):
+    workload = WORKLOADS["gangs"]
+    engine = FullCluster(NODES, workload.objects_before(NODES, workload.pods, 0), gates=workload.gates)
+    gangs = [list(pods) for _, pods in itertools.groupby(pods_of(workload, workload.pods), group_of)]
+    first, *next_gangs = [pods for pods in gangs if len(pods) == size][:ATTEMPTS]
+    engine.attempt_group(first)
+
+    def attempt_all() -> None:
+        for pods in next_gangs:
+            engine.attempt_group(pods)
+
+    assert count_calls(attempt_all) / (size * len(next_gangs)) <= GANG_CALLS_MAX[size]
+
+
+def test_a_pod_with_devices_costs_no_more_than_it_did():
+    workload, nodes = WORKLOADS["devices"], NODES // 10
+    engine = FullCluster(nodes, workload.objects_before(nodes, 2 * ATTEMPTS, 0))
+    pods = pods_of(workload, 2 * ATTEMPTS)
+    calls_of(engine, pods[:ATTEMPTS])
+    assert calls_of(engine, pods[ATTEMPTS:]) / ATTEMPTS <= DEVICES_CALLS_MAX
 
 
 def test_the_flight_recorder_adds_five_calls_to_an_attempt():

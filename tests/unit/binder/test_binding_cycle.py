@@ -466,12 +466,21 @@ async def test_a_pod_made_to_wait_is_nominated_and_goes_on_when_allowed() -> Non
     assert bench.permit_waits == [("Success", pytest.approx(1.0))]
 
 
-async def test_a_pod_allowed_before_its_binding_cycle_began_does_not_wait() -> None:
+async def test_a_pod_allowed_before_its_binding_cycle_began_does_not_wait_and_is_not_nominated() -> None:
     bench = BinderBench()
     bench.waiting_pods.add(pod(), "n1", {"Gang": 30.0}).allow("Gang")
     outcome = await bench.run(Plugins([Binds("A", bench)]))
     assert outcome.is_bound
     assert bench.permit_waits == [("Success", 0.0)]
+    assert bench.story == ["permitted", "A binds", "Scheduled"]
+
+
+async def test_a_pod_allowed_before_its_binding_cycle_began_is_nominated_if_it_waits_for_pre_bind() -> None:
+    bench = BinderBench()
+    bench.waiting_pods.add(pod(), "n1", {"Gang": 30.0}).allow("Gang")
+    outcome = await bench.run(Plugins([Binds("A", bench)], [PreBinds("Volumes", bench)]))
+    assert outcome.is_bound
+    assert bench.story[:2] == ["nominate n1", "permitted"]
 
 
 async def test_a_pod_rejected_before_its_binding_cycle_began_is_not_nominated() -> None:

@@ -15,7 +15,7 @@ _APART = {
 }
 
 _SHORT_OF_BOTH = (
-    "1 node(s): Insufficient cpu, Insufficient memory: asks for 3 cpu, 1 free at most (a); "
+    "1 node: Insufficient cpu, Insufficient memory: asks for 3 cpu, 1 free at most (a); "
     "asks for 8Gi memory, 4Gi free at most (a)"
 )
 
@@ -42,8 +42,8 @@ def test_text_says_how_many_fit_where_and_what_keeps_the_next_one_off(cluster, w
         "6 more of default/web fit",
         "by zone: no zone 0, a 4, b 2",
         "what keeps the next one off:",
-        "2 node(s): Insufficient cpu: asks for 1, 0 free at most (n1)",
-        "1 node(s): node(s) were unschedulable",
+        "2 nodes: Insufficient cpu: asks for 1, 0 free at most (n1)",
+        "1 node: node(s) were unschedulable",
     ]
 
 
@@ -59,18 +59,18 @@ def test_each_node_is_explained(cluster, web):
         (
             {"cpu": "3"},
             [node("a", "5"), node("b", "5500m")],
-            "2 node(s): Insufficient cpu: asks for 3, 2.5 free at most (b)",
+            "2 nodes: Insufficient cpu: asks for 3, 2.5 free at most (b)",
         ),
         (
             {"cpu": "3", "memory": "8Gi"},
             [node("a", "1", memory="4Gi")],
             _SHORT_OF_BOTH,
         ),
-        ({"cpu": "1m"}, [node("a", "5", pods="2")], "1 node(s): Too many pods: takes 2 pods at most (a)"),
+        ({"cpu": "1m"}, [node("a", "5", pods="2")], "1 node: Too many pods: takes 2 pods at most (a)"),
         (
             {"cpu": "1"},
             [node("a", "5", taints=[{"key": "gpu", "value": "yes", "effect": "NoSchedule"}])],
-            "1 node(s): node(s) had untolerated taint(s) (gpu=yes:NoSchedule)",
+            "1 node: node(s) had untolerated taint(s) (gpu=yes:NoSchedule)",
         ),
     ],
     ids=["one resource", "two resources", "pods", "a taint"],
@@ -127,7 +127,7 @@ def test_profile_of_the_configuration_decides(cluster, web, tmp_path):
 def test_broken_objects_are_named_and_the_rest_is_answered(web, tmp_path):
     dump = write_objects(tmp_path / "dump.yaml", *NODES, pod("bad", node="n1", priority="high"), {"kind": "Pod"})
     result = _run("-f", dump, "--pod", web, "-o", "json")
-    assert "warning: 2 object(s) cannot be read in full, and the answer may be off:" in result.stderr
+    assert "warning: 2 objects cannot be read in full, and the answer may be off:" in result.stderr
     answer = json.loads(result.stdout)
     assert answer["fits"] == 2  # the node of the pod takes no others
     assert any("Pod default/bad counts in part: spec.priority" in text for text in answer["broken"])

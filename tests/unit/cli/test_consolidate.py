@@ -50,7 +50,7 @@ def test_the_commands_come_in_their_order_with_what_they_save(half_empty, types)
     assert plan["blockers"]["d"] == ['Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/kept)']
     output = " ".join(_run("-f", half_empty, "--adopt-nodes", "--catalogue", types).stdout.split())
     assert "1 a empty nothing 0 0.4000 292.00 " in output
-    assert "2 nodes can go, 0 to buy in their place; saves" in output
+    assert "2 nodes to remove, 0 to buy in their place; saves" in output
 
 
 def test_without_prices_the_same_nodes_go_and_nothing_is_said_of_money(half_empty, types):
@@ -124,7 +124,7 @@ def test_without_node_pools_and_adoption_it_says_what_to_do(half_empty):
 
 def test_a_cluster_whose_nodes_are_all_needed_says_so(tmp_path):
     path = _cluster(tmp_path / "full", node("a"), pod("big", node="a", cpu="3500m", metadata=_OWNED))
-    assert _run("-f", path, "--adopt-nodes").stdout.endswith("No node can go\n")
+    assert _run("-f", path, "--adopt-nodes").stdout.endswith("No node to remove\n")
 
 
 # ---------------------------------------------------------------- bad input

@@ -13,7 +13,7 @@ from tests.unit.cli.commands import run
 def test_a_configuration_is_for_the_rules_that_read_it(tmp_path):
     result = run("doctor", "--provisioner", "sandbox", "--config", tmp_path / "config.yaml")
     assert result.exit_code == 2
-    assert "--config and --plugin are for --rules podium" in result.stderr
+    assert "--config, --plugin and --decide-as are for --rules podium" in result.stderr
 
 
 def test_one_part_of_podium_is_asked_about_at_a_time():

@@ -1,5 +1,6 @@
 import json
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -253,3 +254,11 @@ def test_accurate_mode_obeys_the_plugins_of_a_configuration(tmp_path):
 def test_a_configuration_in_parity_mode_is_refused(cluster):
     result = _run("-f", cluster, "--config", "examples/config/capacity-scheduling.yaml")
     assert (result.exit_code, "go with --mode accurate" in result.output) == (2, True)
+
+
+@pytest.mark.parametrize(("memory", "replicas"), [("20Gi", [7, 8, 10]), ("60Gi", [6, 4, 4])])
+def test_the_tables_of_karmadas_documents_come_from_the_documented_command(memory, replicas):
+    clusters = Path(__file__).parents[3] / "examples" / "karmada" / "clusters.yaml"
+    options = ["--cluster-object", clusters, "--requests", f"cpu=3,memory={memory}", "--models-semantics", "v1.11"]
+    result = run("estimate", *options, "-o", "json")
+    assert [cluster["general_replicas"] for cluster in json.loads(result.stdout)["clusters"]] == replicas

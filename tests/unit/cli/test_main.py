@@ -19,6 +19,14 @@ def test_every_command_is_listed_and_explains_itself() -> None:
         assert CliRunner().invoke(main, [command, "--help"]).exit_code == 0
 
 
+def test_commands_are_listed_by_what_they_are_for_in_whole_sentences() -> None:
+    output = CliRunner().invoke(main, ["--help"], terminal_width=200, max_content_width=200).output
+    headings = [line.rstrip(":") for line in output.splitlines() if line.endswith(":")]
+    assert headings == ["Options", "Run", "Ask", "Study", "Check", "Try"]
+    rows = output.partition("\nRun:\n")[2].splitlines()
+    assert not [line for line in rows if line.startswith("  ") and not line.endswith(".")]
+
+
 def test_the_version_is_printed() -> None:
     assert CliRunner().invoke(main, ["--version"]).output == f"podium, version {podium.__version__}\n"
 
@@ -75,6 +83,7 @@ def _answering(command, name=""):
 def test_every_command_that_answers_has_the_same_formats_under_the_same_option():
     options = dict(_answering(main))
     assert {name for name, option in options.items() if option is None} == {
+        "clusters serve",
         "completion",
         "estimator serve",
         "provisioner run",

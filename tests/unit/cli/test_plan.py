@@ -157,7 +157,7 @@ def test_text_shows_nodes_to_buy_pods_that_go_and_stay_and_utilisation(tmp_path,
     assert "0% of 1 cores" in cpu
     assert "82% of 4.9 cores" in cpu
     cost = "0.2800 per hour, 204.40 per month"
-    assert lines[-1] == f"1 node to buy for 1 pod: {cost}; 1 pod on nodes that are there; 1 pod left"
+    assert lines[-1] == f"1 node to buy for 1 pod: {cost}; 1 pod on existing nodes; 1 pod unplaced"
 
 
 def test_pods_that_stay_for_the_same_reasons_are_shown_together(tmp_path, types):
@@ -165,7 +165,7 @@ def test_pods_that_stay_for_the_same_reasons_are_shown_together(tmp_path, types)
     lines = _lines(_run("-f", _cluster(tmp_path / "c", node_pool()), "--catalogue", types, "--add", added_file))
     (row,) = [line for line in lines if "no instance type has enough resources" in line]
     assert row.startswith("default/web-0, default/web-1, default/web-2 and 6 more pool no instance type")
-    assert lines[-1] == "No node to buy; 9 pods left"
+    assert lines[-1] == "No node to buy; 9 pods unplaced"
 
 
 def test_json_has_everything(tmp_path, types):
@@ -544,7 +544,7 @@ def test_podiums_rules_heed_a_configuration(tmp_path):
 def test_options_of_podiums_rules_are_refused_with_karpenters(tmp_path):
     path = _cluster(tmp_path / "cluster.json", node_pool(), pod("web"))
     result = _run("-f", path, "--config", "config.yaml")
-    assert (result.exit_code, "--config and --plugin are for --rules podium" in result.stderr) == (2, True)
+    assert (result.exit_code, "--config, --plugin and --decide-as are for --rules podium" in result.stderr) == (2, True)
     assert _run("--cases", path, "--rules", "podium").exit_code == 2
 
 

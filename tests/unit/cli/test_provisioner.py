@@ -30,7 +30,7 @@ def pool(*requirements: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--config", "scheduler.yaml"), "--config and --plugin are for --rules podium"),
+        (("--config", "scheduler.yaml"), "--config, --plugin and --decide-as are for --rules podium"),
         (("--provider", "cloud"), "'cloud' is not one of 'plan-only', 'sandbox', 'karpenter'"),
         (("--batch-idle", "soon"), "soon"),
         (("--period", "-1s"), "-1s is negative"),

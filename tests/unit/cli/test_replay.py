@@ -113,7 +113,7 @@ def test_until_is_a_number_a_duration_or_a_time(tmp_path: Path) -> None:
     for wrong in ("0", "-5", "soon", "2026-05-04T03:00:00", "-10m"):
         result = run("replay", directory, f"--until={wrong}")
         assert result.exit_code == 2
-        assert "no duration such as 10m" in result.output
+        assert "a duration (10m)" in result.output
 
 
 def test_recording_of_another_commit_that_differs_says_which_one_made_it(tmp_path: Path) -> None:
@@ -147,6 +147,6 @@ def test_a_replay_that_lacks_an_object_says_that_it_may_end_there(tmp_path: Path
     # A decision follows, which nothing can make without the node.
     content = content_of((PUT, ("/api/v1/nodes", node("evil", labels=labels))), (READ, 1))
     result = run("replay", write_recording(tmp_path / "a", complete(), content))
-    assert "1 change(s) of objects are left out: Node evil: " in result.stderr
+    assert "1 object change left out: Node evil: " in result.stderr
     assert "the replay may end there" in result.stderr
     assert "the replay may end there" not in run("replay", write_recording(tmp_path / "b", complete())).stderr

@@ -96,6 +96,20 @@ def test_the_minor_of_the_api_server_decides_and_a_reload_keeps_it(daemon: FakeD
     assert daemon.options.source.read().config.release.minor == "1.36"
 
 
+def test_deprecated_metrics_are_shown_for_the_minor_before_the_deciding_one(daemon: FakeDaemon) -> None:
+    flag = "--show-hidden-metrics-for-version"
+    for minor, version in (("1.37", "1.36"), ("1.36", "1.35")):
+        daemon.release = RELEASES[minor]
+        assert invoke(flag, version).exit_code == 0
+        assert daemon.options.shows_deprecated_metrics
+        result = invoke(flag, minor)
+        assert result.exit_code == 1
+        refusal = f"{flag}: Invalid value: '{minor}': must be omitted or have the value '{version}'; only the previous"
+        assert refusal in result.stderr
+    assert invoke(flag, "").exit_code == 0
+    assert not daemon.options.shows_deprecated_metrics
+
+
 def names(daemon: FakeDaemon) -> tuple[list[str], str]:
     """The scheduler names of the profiles, and the name of the lease."""
     config = daemon.config

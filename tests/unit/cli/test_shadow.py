@@ -28,7 +28,7 @@ def report() -> Report:
 def test_the_report_has_totals_and_then_the_disagreements(report, capsys):
     print_report(report)
     printed = [line.strip() for line in capsys.readouterr().out.splitlines()]
-    assert printed[0] == "4 pod(s) compared, podium agrees on 1 (25.00 %)"
+    assert printed[0] == "4 pods compared, podium agrees on 1 (25.00 %)"
     assert {"same node        1", "lower score      2", "refused          1"} <= set(printed)
     unexplained, overtaken, refusal_line = printed[-3:]
     assert unexplained.startswith("default/d on small: scored ")
@@ -39,4 +39,4 @@ def test_the_report_has_totals_and_then_the_disagreements(report, capsys):
 
 def test_a_report_without_pods_is_short(capsys):
     print_report(Report())
-    assert capsys.readouterr().out == "0 pod(s) compared, podium agrees on 0\n"
+    assert capsys.readouterr().out == "0 pods compared, podium agrees on 0\n"

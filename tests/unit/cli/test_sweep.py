@@ -47,7 +47,7 @@ def test_what_recordings_lack_is_said_once_for_each(tmp_path: Path) -> None:
     result = run(*arguments)
     warnings = [line for line in result.stderr.splitlines() if "left out" in line]
     assert [line.partition(": ")[0] for line in warnings] == [str(first), str(second)]
-    assert all("1 change(s) of objects are left out: Node evil: " in line for line in warnings)
+    assert all("1 object change left out: Node evil: " in line for line in warnings)
     rows = [json.loads(line) for line in run(*arguments, "-o", "json").stdout.splitlines()]
     assert ["left_out" in row for row in rows] == [True, True, True, True, False, False]
 

@@ -31,7 +31,7 @@ def lines(result):
 
 def test_drain_is_described_in_words(cluster):
     output_lines = lines(_run("-f", cluster, "--drain", "n1"))
-    assert output_lines[:4] == ["after: drain n1", "1 pod(s) move:", "default/web-0: n1 → n2", "1 pod(s) are pending:"]
+    assert output_lines[:4] == ["after: drain n1", "1 pod moved:", "default/web-0: n1 → n2", "1 pod left pending:"]
     assert output_lines[4].startswith("default/big-0 (was on n1): 0/2 nodes are available: ")
     assert "a cpu 100.0 0.0" in output_lines
     assert "b cpu 0.0 50.0" in output_lines
@@ -47,7 +47,7 @@ def test_pods_that_lack_the_same_share_a_line(tmp_path, step, count):
     full = pod("full", "1", node="n1")
     cluster = write_objects(tmp_path / "c.yaml", *nodes, *pods, full, large_set)
     (heading, line, *_) = lines(_run("-f", cluster, *step))[1:]
-    assert heading == f"{count} pod(s) are pending:"
+    assert heading == f"{count} pods left pending:"
     names, _, reason = line.partition(": ")
     assert len(names.split(", ")) == count
     assert reason.startswith("0/2 nodes are available")
@@ -56,10 +56,10 @@ def test_pods_that_lack_the_same_share_a_line(tmp_path, step, count):
 def test_steps_are_carried_out_in_the_order_given(cluster):
     drained_last = ("--add-nodes", "1", "--like", "n1", "--drain", "n1")
     first = json.loads(_run("-f", cluster, *drained_last, "-o", "json").stdout)
-    assert first["steps"] == ["add 1 node(s) like n1", "drain n1"]
+    assert first["steps"] == ["add 1 node like n1", "drain n1"]
     assert not first["pending"]
     second = json.loads(_run("-f", cluster, *drained_last[4:], *drained_last[:4], "-o", "json").stdout)
-    assert second["steps"] == ["drain n1", "add 1 node(s) like n1"]
+    assert second["steps"] == ["drain n1", "add 1 node like n1"]
     assert {move["pod"]: move["to"] for move in second["moved"]}["default/big-0"] == "n1-like-1"
     assert second["utilisation"]["after"]["a"]["cpu"]["allocatable"] == 8000
 

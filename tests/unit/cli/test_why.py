@@ -174,7 +174,7 @@ def test_a_scheduler_whose_pods_are_on_nodes_runs(tmp_path):
     [
         ("podum", "No profile serves spec.schedulerName podum: nothing schedules it; did you mean podium?"),
         ("default-scheduler", "kube-scheduler schedules it, as spec.schedulerName is default-scheduler: "),
-        ("batch", "Another scheduler schedules it, batch, which has placed 1 pod(s) here: "),
+        ("batch", "Another scheduler schedules it, batch, which has placed 1 pod here: "),
         ("volcano", "No profile serves spec.schedulerName volcano: nothing schedules it, unless another scheduler "),
     ],
 )

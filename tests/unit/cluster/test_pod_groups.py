@@ -41,7 +41,7 @@ def test_a_pod_without_a_group_is_in_none() -> None:
     states = PodGroupStates()
     for change in (states.put_waiting, states.put_assigned, states.forget, states.remove):
         change(pod())
-    states.assume(pod(), "n1")
+    states.assume(pod(node="n1"))
     assert states.get("default/") is None
 
 
@@ -84,7 +84,7 @@ def test_copies_and_forks_change_by_themselves() -> None:
     cache, states = cache_of_groups()
     states.put_waiting(member())
     copy = state_of(states).copy()
-    copy.assume(member(), "n1")
+    copy.assume(member().on_node("n1"))
     twin = cache.fork()
     assert twin.pod_groups is not None
     twin.assume_pod(member(), "n1")

@@ -149,7 +149,7 @@ async def test_what_a_filter_adds_to_its_reason_is_for_the_log_and_the_queue_pag
             assert bench.recorder.notes == [("FailedScheduling", "0/2 nodes are available: 2 too small.")]
             (info,) = bench.queue.listing.infos()
             description = bench.queue.listing.describe(info)
-    details_text = "untolerated taint team=a:NoSchedule on 2 node(s)"
+    details_text = "untolerated taint team=a:NoSchedule on 2 nodes"
     assert (description.reason, description.details) == ("0/2 nodes are available: 2 too small.", details_text)
     (line,) = [entry for entry in logs if entry["event"].startswith("Unable to schedule pod")]
     assert line["details"] == details_text

@@ -75,6 +75,8 @@ async def test_a_gang_is_bound_as_soon_as_it_is_complete_and_fits() -> None:
         bench.put(C)
         await settle()
         assert bound_keys(bench) == KEYS
+    # All of them were let through before the first binding cycle began.
+    assert all("/podgroups/" in request.path for request in bench.requests_sent("PATCH"))
     assert group_conditions(bench) == [("True", "Scheduled", "")]
     assert bench.metrics.value("scheduler_podgroup_schedule_attempts_total", result="scheduled", profile="podium") == 1
     assert bench.metrics.value("scheduler_podgroup_scheduling_algorithm_duration_seconds") == 1

@@ -54,7 +54,7 @@ def mixed_bench() -> QueueBench:
     bench.add_rejected(pod("failed", priority=9))
     info = bench.add_rejected(pod("rejected", priority=9, nominated="n1"), "Fit")
     info.last_failure = "0/3 nodes are available: 3 node(s) had untolerated taint(s)."
-    info.last_details = "untolerated taint team=a:NoSchedule on 3 node(s)"
+    info.last_details = "untolerated taint team=a:NoSchedule on 3 nodes"
     bench.add(pod("gated", gates=["a"]), pod("active"), pod("tried", priority=9))
     bench.pop()
     return bench
@@ -88,7 +88,7 @@ async def test_every_pod_is_listed_with_its_place_its_reasons_and_its_next_try()
         "pendingPlugins": [],
         "gatingPlugin": "",
         "reason": "0/3 nodes are available: 3 node(s) had untolerated taint(s).",
-        "details": "untolerated taint team=a:NoSchedule on 3 node(s)",
+        "details": "untolerated taint team=a:NoSchedule on 3 nodes",
         "nextTry": {
             "at": "1970-01-01T00:21:40.000000Z",
             "mayBeSooner": False,
@@ -129,7 +129,7 @@ async def test_the_table_has_a_line_for_each_pod(path: str, headers: dict[str, s
     assert rows[6].endswith("being tried")
     assert lines[lines.index(rows[5]) + 1 : lines.index(rows[6])] == [
         "    rejected by Fit: 0/3 nodes are available: 3 node(s) had untolerated taint(s).",
-        "    in detail: untolerated taint team=a:NoSchedule on 3 node(s)",
+        "    in detail: untolerated taint team=a:NoSchedule on 3 nodes",
         "    woken by an event of Fit: Node Add, UpdateNodeTaint",
     ]
 

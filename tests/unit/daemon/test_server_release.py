@@ -9,8 +9,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from podium.client.dispatcher import Requester
+from podium.client.server_version import release_of
 from podium.config import RELEASES
-from podium.daemon.server_release import OtherReleaseError, ServerRelease, release_of
+from podium.daemon.server_release import OtherReleaseError, ServerRelease
 from podium.objects.api_errors import Malformed, Unreachable
 from tests.virtual_time import VIRTUAL_TIME
 

@@ -37,7 +37,7 @@ def test_equal_answers_about_nodes_agree_whatever_they_say_about_preemption() ->
             waiting(),
             "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient memory.",
             3,
-            'it counts 2 node(s) with "Insufficient cpu", and there are 0 now',
+            'it counts 2 nodes with "Insufficient cpu", and there are 0 now',
         ),
         (waiting(), "", 3, "nodes or pods have changed since that attempt, and no later one has written its condition"),
         (

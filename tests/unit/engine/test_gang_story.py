@@ -30,7 +30,7 @@ def test_many_members_are_counted():
     assert story.lines[:3] == (
         f"{first} and 15 more have a node: {nodes}",
         "ns/q0, ns/q1, ns/q2, ns/q3, ns/q4 and 3 more get none: too large",
-        "  Insufficient cpu, on 7 node(s)",
+        "  Insufficient cpu, on 7 nodes",
     )
     assert story.short == 8
 

@@ -410,3 +410,23 @@ def test_room_is_made_for_a_group_with_a_topology_too() -> None:
 def test_a_decision_places_the_pods_of_a_gang_only_if_it_is_scheduled() -> None:
     decision = Bench(members(2), node("n1", cpu="1"), group=gang(2)).decide()
     assert not any(isinstance(member.decision, Suggested) for member in decision.members)
+
+
+class TakesLong(FilterPlugin):
+    """Takes a second for each node."""
+
+    def __init__(self, args: Any, handle: Any) -> None:
+        self.handle = handle
+
+    def filter(self, state: Any, pod: Any, node: Any) -> None:
+        self.handle.clock.advance(1.0)
+
+
+def test_the_attempt_at_each_pod_has_a_time_of_its_own() -> None:
+    bench = Bench(members(3), node("n1", cpu="4"), group=gang(3), plugins=[TakesLong])
+    first, second, third = (member.cycle.seconds for member in bench.decide().members)
+    assert first == 1.0
+    # Of a known spec, the second pod has the nodes filtered for all that follow.
+    assert second is not None
+    assert third is not None
+    assert max(second, third) < 3.0

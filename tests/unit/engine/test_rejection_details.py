@@ -28,7 +28,7 @@ FRAMEWORKS = {SCHEDULER: Cluster.load([node_manifest("any")]).framework_for(pod(
         (
             "TaintToleration",
             ("n2", "n3"),
-            "untolerated taint team=a:NoSchedule on 1 node(s), untolerated taint team=b:NoSchedule on 1 node(s)",
+            "untolerated taint team=a:NoSchedule on 1 node, untolerated taint team=b:NoSchedule on 1 node",
         ),
         ("TaintToleration", ("gone",), ""),
         ("NodeUnschedulable", ("n1",), ""),

@@ -9,6 +9,7 @@ from podium.framework.contract.status import ScheduleError
 from podium.insight import Cluster
 from tests.manifests import HOSTNAME, ZONE, node, pod
 from tests.unit.insight.clusters import copies, count_bound, random_objects
+from tests.workload_manifests import workload
 
 SCHEDULER = "default-scheduler"
 
@@ -143,3 +144,47 @@ def test_headroom_must_be_asked_for_a_positive_number():
 def test_headroom_is_zero_if_no_size_fits():
     answer = Cluster.load([node("n1")]).headroom(web(nodeSelector={HOSTNAME: "other"}), 1)
     assert (answer.amounts, answer.percent) == ({}, 0)
+
+
+ONE_DAEMON = "one pod of a DaemonSet for each node"
+WITH_QUOTAS = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [
+        {"schedulerName": SCHEDULER, "plugins": {"multiPoint": {"enabled": [{"name": "CapacityScheduling"}]}}}
+    ],
+}
+
+
+def elastic_quota(cpu):
+    bounds = {"cpu": cpu, "memory": "64Gi"}
+    return {
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "ElasticQuota",
+        "metadata": {"name": "quota", "namespace": "default"},
+        "spec": {"min": bounds, "max": bounds},
+    }
+
+
+def test_daemons_fit_on_as_many_nodes_as_their_quota_allows():
+    nodes = [node(f"n{number}", "4") for number in range(3)]
+    answer = Cluster.load([*nodes, elastic_quota("2")], WITH_QUOTAS).capacity(workload("DaemonSet", "agent"))
+    assert answer.fits == 2
+    limits = {entry.fits: entry.limit for entry in answer.nodes}
+    assert limits[1] == ONE_DAEMON
+    assert "quota" in limits[0].lower()
+
+
+def test_daemons_that_keep_apart_by_zone_fit_once_in_each():
+    apart = {"labelSelector": {"matchLabels": {"app": "agent"}}, "topologyKey": ZONE}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    nodes = [node(name, "4", labels={ZONE: zone}) for name, zone in (("n1", "a"), ("n2", "a"), ("n3", "b"))]
+    answer = Cluster.load(nodes).capacity(workload("DaemonSet", "agent", pod_spec={"affinity": affinity}))
+    assert answer.zones == {"a": 1, "b": 1}
+
+
+def test_daemons_beside_other_pods_fit_once_on_each_node():
+    cluster = Cluster.load([node("n1", "4"), node("n2", "4")])
+    daemons, webs = cluster.capacity_together([workload("DaemonSet", "agent"), web()])
+    assert {entry.node: entry.fits for entry in daemons.nodes} == {"n1": 1, "n2": 1}
+    assert webs.fits == 6

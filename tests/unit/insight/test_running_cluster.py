@@ -61,7 +61,8 @@ async def manifests(
     monkeypatch.setattr(running_cluster, "ApiSession", lambda _: session)
     monkeypatch.setattr(running_cluster, "CONTROL_RESOURCES", ())
     monkeypatch.setattr(running_cluster, "_GROUPS", ())
-    return [dict(item.manifest) for item in await running_cluster.list_objects(None, None, resources)]
+    objects, _ = await running_cluster.list_objects(None, None, resources)
+    return [dict(item.manifest) for item in objects]
 
 
 CLAIM = {"metadata": {"name": "gpu"}, "spec": {"devices": {"requests": [{"name": "one", "deviceClassName": "gpu"}]}}}

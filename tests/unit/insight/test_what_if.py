@@ -219,7 +219,7 @@ def test_steps_are_read_from_a_document():
     ]
     assert [step.text for step in steps] == [
         "drain n1",
-        "add 2 node(s) like n1",
+        "add 2 nodes like n1",
         "scale shop/Deployment/web to 3",
         "remove Pod/shop/web",
         "apply x.yaml",

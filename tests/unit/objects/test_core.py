@@ -4,7 +4,7 @@ import weakref
 import msgspec
 import pytest
 
-from podium.objects.core import Container, Node, Pod, PodCondition, PodSpec, PodStatus, once_per_spec
+from podium.objects.core import Container, Node, Pod, PodCondition, PodSpec, PodStatus, SchedulingGroup, once_per_spec
 from podium.objects.pod_volumes import Volume
 
 POD = b"""{
@@ -77,6 +77,21 @@ def test_a_result_is_computed_once_for_all_pods_of_a_spec() -> None:
     keep = [Pod(spec=PodSpec(scheduler_name="c")) for _ in range(3)]
     assert [scheduler_of(pod.spec) for pod in keep] == ["c", "c", "c"]
     assert calls == ["c"]
+
+
+def test_pods_that_differ_in_their_group_only_share_a_result() -> None:
+    calls: list[str] = []
+
+    @once_per_spec
+    def scheduler_of(spec: PodSpec) -> str:
+        calls.append(spec.scheduler_name)
+        return spec.scheduler_name
+
+    specs = [PodSpec(scheduler_name="g", scheduling_group=SchedulingGroup(name)) for name in ("a", "b", "a")]
+    keep = [Pod(spec=spec) for spec in specs]
+    assert [scheduler_of(pod.spec) for pod in keep] == ["g", "g", "g"]
+    assert calls == ["g"]
+    assert keep[0].spec is not keep[1].spec
 
 
 def test_an_error_is_not_remembered() -> None:

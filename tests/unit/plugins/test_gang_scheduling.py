@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from podium.config import NEWEST, RELEASES, Release
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.pod_groups import SimulatedGroup
 from podium.framework.contract.status import Code, PluginError, Status, unresolvable
@@ -34,9 +35,14 @@ class Waiting:
         return One() if uid == "uid-a" else None
 
 
-def handle_of(*pods: Pod, groups: Any = None) -> RecordingHandle:
+def handle_of(*pods: Pod, groups: Any = None, release: Release = NEWEST) -> RecordingHandle:
     group_objects = [pod_group("gang", min_count=2)] if groups is None else groups
-    return RecordingHandle(pod_groups=GroupsOfPods(pods), objects={POD_GROUPS: group_objects}, waiting_pods=Waiting())
+    return RecordingHandle(
+        pod_groups=GroupsOfPods(pods),
+        objects={POD_GROUPS: group_objects},
+        waiting_pods=Waiting(),
+        release=release,
+    )
 
 
 def gate(item: Pod, handle: RecordingHandle) -> Status | None:
@@ -65,19 +71,22 @@ def test_a_pod_that_is_in_no_known_group_is_an_error() -> None:
     assert answer.message == "pod group state not found for pod group default/gang"
 
 
-def test_pods_wait_until_the_gang_has_its_nodes_and_their_siblings_are_tried() -> None:
-    handle = handle_of(A, B)
-    handle.pod_groups.states.assume(A, "n1")
+@pytest.mark.parametrize(("minor", "activated"), [("1.36", [B.key]), ("1.37", [])])
+def test_pods_wait_until_the_gang_has_its_nodes_and_in_1_36_siblings_that_wait_one_by_one_are_tried(
+    minor: str, activated: list[str]
+) -> None:
+    handle = handle_of(A, B, release=RELEASES[minor])
+    handle.pod_groups.states.assume(A.on_node("n1"))
     plugin = GangScheduling(None, handle)
     assert plugin.permit(CycleState(), A, "n1") == (WAIT, 300.0)
-    assert handle.pod_groups.activated == [B.key]
+    assert handle.pod_groups.activated == activated
     assert handle.waiting_pods.allowed == []
 
 
 def test_the_last_pod_lets_the_others_go() -> None:
     handle = handle_of(A, B)
     for member in (A, B):
-        handle.pod_groups.states.assume(member, "n1")
+        handle.pod_groups.states.assume(member.on_node("n1"))
     assert GangScheduling(None, handle).permit(CycleState(), B, "n1") == (None, 0.0)
     assert handle.waiting_pods.allowed == ["GangScheduling uid-a"]
 
@@ -89,10 +98,10 @@ def test_in_a_simulation_the_simulated_pods_count() -> None:
     simulated_state, cycle_state = state.copy(), CycleState()
     cycle_state.write(SimulatedGroup(simulated_state))
     plugin = GangScheduling(None, handle)
-    simulated_state.assume(A, "n1")
+    simulated_state.assume(A.on_node("n1"))
     assert plugin.permit(cycle_state, A, "n1") == (WAIT, 300.0)
     assert handle.pod_groups.activated == []
-    simulated_state.assume(B, "n1")
+    simulated_state.assume(B.on_node("n1"))
     assert plugin.permit(cycle_state, B, "n1") == (None, 0.0)
     cycle_state.write(SimulatedGroup(None))
     assert plugin.permit(cycle_state, B, "n1") == (WAIT, 300.0)

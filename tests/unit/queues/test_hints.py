@@ -19,18 +19,19 @@ from podium.framework.contract.cluster_event import (
     ClusterEvent,
     EventRegistration,
     HintFunction,
+    HintScope,
     QueueingHint,
     on,
 )
 from podium.framework.contract.plugin import Plugin
-from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.queued_pod import QueuedPodGroupInfo, QueuedPodInfo
 from podium.framework.contract.score import ScorePlugin
 from podium.lib.clock import ManualClock
 from podium.objects.core import Pod
 from podium.objects.resource_types import EventResource
 from podium.queues import HintMap, build_hint_map
 from podium.queues.hints import Hints, Strategy
-from tests.builders import pod
+from tests.builders import pod, pod_group
 from tests.unit.queues.builders import PROFILE, Recorder, Rejecter, WithoutArgs
 
 TARGET_POD_UPDATE = ClusterEvent(EventResource.TARGET_POD, ActionType.UPDATE)
@@ -239,3 +240,49 @@ def test_a_pod_is_only_judged_by_its_own_profile() -> None:
 def test_an_event_that_nobody_registered_for_interests_nobody() -> None:
     bench = HintsBench(Rejecter("Fit", on_node()))
     assert bench.hints.interest(ASSIGNED_POD_ADD).plugins == ()
+
+
+# ---------------------------------------------------------------- groups
+
+
+def group_entry(*members: Pod, rejectors: Sequence[str] = ("Gang",)) -> QueuedPodGroupInfo:
+    first, *infos = (QueuedPodInfo(member, 0.0, unschedulable_plugins=set(rejectors)) for member in members)
+    entry = QueuedPodGroupInfo.of(pod_group("gang"), first)
+    entry.members += infos
+    return entry
+
+
+@pytest.mark.parametrize(
+    ("scope", "names"),
+    [
+        (HintScope.SPEC, ["a", "big", "c"]),
+        (HintScope.ANYTHING, ["a", "b", "big", "c", "d"]),
+    ],
+)
+def test_a_hint_is_asked_once_about_replicas_in_a_group_that_it_cannot_tell_apart(
+    scope: HintScope, names: list[str]
+) -> None:
+    questions: list[str] = []
+
+    def hint(pod: Pod, old: Any, new: Any) -> QueueingHint:
+        questions.append(pod.metadata.name)
+        return QueueingHint.SKIP
+
+    bench = HintsBench(Rejecter("Gang", on(EventResource.NODE, ActionType.ADD, hint=hint, scope=scope)))
+    members = [pod(name, group="gang", cpu="2" if name == "big" else "1") for name in ("a", "b", "big", "c", "d")]
+    strategy = bench.hints.strategy(group_entry(*members), bench.hints.interest(NODE_ADD), None, None)
+    assert (strategy, questions) == (Strategy.SKIP, names)
+
+
+def test_a_hint_is_asked_about_a_pod_of_a_group_that_the_event_is_about() -> None:
+    def hint(pod: Pod, old: Any, new: Any) -> QueueingHint:
+        return QueueingHint.QUEUE if pod.uid == new.uid else QueueingHint.SKIP
+
+    update = on(EventResource.TARGET_POD, ActionType.UPDATE, hint=hint, scope=HintScope.SPEC)
+    bench = HintsBench(Rejecter("Gang", update))
+    members = [pod(name, group="gang") for name in "abc"]
+    interest = bench.hints.interest(TARGET_POD_UPDATE)
+    for member in members:
+        assert bench.hints.strategy(group_entry(*members), interest, member, member) is Strategy.AFTER_BACKOFF
+    newcomer = pod("d", group="gang")
+    assert bench.hints.strategy(group_entry(*members), interest, newcomer, newcomer) is Strategy.SKIP

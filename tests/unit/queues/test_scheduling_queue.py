@@ -13,6 +13,7 @@ from podium.framework.contract.cluster_event import (
     QueueingHint,
     on,
 )
+from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import Status, unresolvable
 from podium.lib.clock import ManualClock
 from podium.objects.core import Pod
@@ -61,6 +62,28 @@ def test_higher_priority_goes_first_then_who_waits_longer() -> None:
         bench.add(pod(name, priority=priority))
         bench.clock.advance(0.1)
     assert bench.popped_names() == ["old", "new", "low", "none"]
+
+
+class ByRank(ByPriority):
+    """Orders by ranks that become known after the pods."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ranks: dict[str, int] = {}
+
+    def sort_key(self, info: QueuedPodInfo) -> tuple[int, float]:
+        return self.ranks.get(info.pod.metadata.name, 0), info.timestamp_s
+
+
+def test_pods_are_ordered_anew_by_what_came_after_them() -> None:
+    by_rank = ByRank()
+    bench = QueueBench(queue_sort=by_rank)
+    for name in ("first", "second", "last"):
+        bench.add(pod(name))
+        bench.clock.advance(0.1)
+    by_rank.ranks = {"last": -1}
+    bench.queue.reorder()
+    assert bench.popped_names() == ["last", "first", "second"]
 
 
 def test_a_gated_pod_waits_without_waking_the_loop() -> None:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 
 import anyio
 import pytest
 from structlog.testing import capture_logs
 
+from podium.server import stall_watch
 from podium.server.stall_watch import StallWatch
 from podium.telemetry import Metrics
 from tests.virtual_time import VIRTUAL_TIME, LoopClock, VirtualTimeLoop
@@ -48,6 +50,23 @@ async def test_the_longest_stall_is_kept() -> None:
     looks = metrics.value("podium_loop_stall_seconds")
     assert f'podium_loop_stall_seconds_bucket{{le="0.25"}} {looks - 1:.0f}' in text
     assert f'podium_loop_stall_seconds_bucket{{le="0.05"}} {looks - 2:.0f}' in text
+
+
+@pytest.mark.parametrize(("cpu_s", "level"), [(0.25, "warning"), (0.05, "info")])
+async def test_a_stall_is_a_warning_only_if_the_loop_used_the_cpu(
+    monkeypatch: pytest.MonkeyPatch, cpu_s: float, level: str
+) -> None:
+    readings = itertools.chain([0.0], itertools.repeat(cpu_s))
+    monkeypatch.setattr(stall_watch.time, "thread_time", lambda: next(readings))
+    clock = StandingClock()
+    with capture_logs() as logs:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(StallWatch(clock, Metrics()).run)
+            await anyio.sleep(0.01)
+            clock.stood_s += 0.3
+            await anyio.sleep(0.05)
+            tasks.cancel_scope.cancel()
+    assert [(line["log_level"], line["cpu_seconds"]) for line in logs] == [(level, cpu_s)]
 
 
 async def test_only_stalls_that_somebody_may_notice_are_logged() -> None:

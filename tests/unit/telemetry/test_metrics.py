@@ -222,6 +222,11 @@ def test_collectors_of_others_can_join(metrics):
     assert isinstance(metrics.registry, CollectorRegistry)
 
 
+def hide_of(metrics, minor):
+    release = RELEASES[minor]
+    metrics.hide(release.hidden_metrics | release.deprecated_metrics)
+
+
 @pytest.mark.parametrize(
     ("minor", "shown", "hidden"),
     [
@@ -247,7 +252,7 @@ def test_collectors_of_others_can_join(metrics):
 )
 def test_each_minor_shows_the_metrics_that_it_has(minor, shown, hidden):
     metrics = Metrics()
-    metrics.hide(RELEASES[minor].hidden_metrics)
+    hide_of(metrics, minor)
     metrics.count_created_claim("success")
     metrics.observe_preemption("success", 1.0)
     metrics.observe_execution("pod", "success", 1.0)
@@ -292,8 +297,16 @@ ONLY_IN_1_37 = {
 def test_each_minor_has_all_metrics_but_those_of_the_other_one(minor, absent):
     metrics = Metrics()
     names = {family.name for family in metrics.families}
-    metrics.hide(RELEASES[minor].hidden_metrics)
+    hide_of(metrics, minor)
     assert names - {family.name for family in metrics.families} == absent
+
+
+def test_deprecated_metric_says_since_when():
+    metrics = Metrics()
+    metrics.deprecate(RELEASES["1.37"].deprecated_metrics, "1.37.0")
+    metrics.observe_preemption("success", 1.0)
+    name = "scheduler_preemption_goroutines_duration_seconds"
+    assert f"# HELP {name} (Deprecated since 1.37.0) " in metrics.render().decode()
 
 
 def test_metrics_of_groups_exist_and_are_hidden_without_groups():

@@ -50,7 +50,17 @@ def excess(extra: Requests, usage: Requests, limit: Requests, unlisted: int) -> 
 
 def exceeds(extra: Requests, usage: Requests, limit: Requests, unlisted: int) -> bool:
     """Return whether `excess` yields anything."""
-    return next(excess(extra, usage, limit, unlisted), None) is not None
+    # Written out: every attempt asks twice, and mostly nothing exceeds.
+    for name, amount in extra.items():
+        if amount + usage.get(name, 0) > limit.get(name, 0 if name in _ALWAYS_LIMITED else unlisted):
+            return True
+    for name in _ALWAYS_LIMITED:
+        if name in extra:
+            continue
+        # Of what nothing is in use, only a negative limit is exceeded.
+        if usage[name] > limit.get(name, 0) if name in usage else name in limit and limit[name] < 0:
+            return True
+    return False
 
 
 def total(amounts: Iterable[Requests]) -> dict[str, int]:
@@ -64,15 +74,15 @@ def total(amounts: Iterable[Requests]) -> dict[str, int]:
 
 def plus(first: Requests, second: Requests) -> dict[str, int]:
     """Return the sum of two amounts."""
-    sums = dict(first)
+    sums = {**first}
     for name, amount in second.items():
-        sums[name] = sums.get(name, 0) + amount
+        sums[name] = sums[name] + amount if name in sums else amount
     return sums
 
 
 def minus(first: Requests, second: Requests) -> dict[str, int]:
     """Return the first amounts less the second."""
-    remainder = dict(first)
+    remainder = {**first}
     for name, amount in second.items():
         remainder[name] = remainder.get(name, 0) - amount
     return remainder

@@ -163,8 +163,11 @@ class QuotaState:
 
     def exceeds_max(self, owner: str, extra: Requests) -> bool:
         """Return whether the quota, or one above it, would have more in use than its maximum."""
-        quotas = self.quotas.quotas
-        return any(exceeds(extra, self.usage_of(name), quotas[name].max, INT64_MAX) for name in self.line_of(owner))
+        quotas, usage = self.quotas.quotas, self.usage
+        for name in self.line_of(owner):
+            if exceeds(extra, usage.get(name, _NOTHING), quotas[name].max, INT64_MAX):
+                return True
+        return False
 
     def exceeds_min(self, owner: str, extra: Requests) -> bool:
         """Return whether the quota would have more in use than it is guaranteed."""
@@ -197,7 +200,7 @@ class Quotas:
         self.objects: fwk.Lister[ElasticQuota] = handle.lister(ELASTIC_QUOTAS)
         self._by_namespace: dict[str, dict[str, ElasticQuota]] = {}
         self._set = QuotaSet.of({}, {}, {})
-        self._is_outdated = False
+        self._is_outdated = self._is_read = False
         self._usage: dict[str, Requests] = {}
         self._total: Requests = _NOTHING
         """What the namespaces use together whose quotas can be used."""
@@ -210,8 +213,10 @@ class Quotas:
 
     def read(self) -> QuotaSet:
         """Return the quotas that count now."""
-        self._followed_quotas.read()
-        self._followed_pods.read()
+        if not self._is_read:
+            self._is_read = True
+            self._followed_quotas.read()
+            self._followed_pods.read()
         if self._is_outdated:
             self._set, self._is_outdated = self._group(), False
             self._total = total(self._usage.get(namespace, _NOTHING) for namespace in self._set.in_total)
@@ -259,7 +264,7 @@ class Quotas:
                     own_amounts.append(amounts_of(nominated_pod))
             elif not state.is_borrowing(nominated_owner):
                 foreign_amounts.append(amounts_of(nominated_pod))
-        if len(own_amounts) + len(foreign_amounts) > 1:
+        if own_amounts[1:] or foreign_amounts:
             state.ahead, state.ahead_of_all = total(own_amounts), total(own_amounts + foreign_amounts)
         return state
 
@@ -270,8 +275,9 @@ class Quotas:
     def reserve(self, pod: Pod) -> None:
         """Count a pod that is about to be bound."""
         self.read()
-        if pod.uid not in self._amounts:
-            self._reserved.add(pod.uid)
+        uid = pod.uid
+        if uid not in self._amounts:
+            self._reserved.add(uid)
             self._count(pod)
 
     def unreserve(self, pod: Pod) -> None:

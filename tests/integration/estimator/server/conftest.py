@@ -61,7 +61,7 @@ async def serving(app: EstimatorApp) -> AsyncIterator[Asker]:
 @asynccontextmanager
 async def running(app: EstimatorApp) -> AsyncIterator[str]:
     """The address of the app while the context is open."""
-    with _collector_restored():
+    with collector_restored():
         async with anyio.create_task_group() as group:
             ports: list[int] = []
             ready = anyio.Event()
@@ -78,7 +78,7 @@ async def running(app: EstimatorApp) -> AsyncIterator[str]:
 
 
 @contextmanager
-def _collector_restored() -> Iterator[None]:
+def collector_restored() -> Iterator[None]:
     """A server has the garbage collector of its process look rarely."""
     thresholds = gc.get_threshold()
     try:
@@ -95,4 +95,4 @@ async def refusal(ask: Callable[[], Awaitable[Any]]) -> tuple[grpc.StatusCode, s
     return error.value.code(), error.value.details() or ""
 
 
-__all__ = ["QUIET", "Asker", "refusal", "replace", "running", "serving"]
+__all__ = ["QUIET", "Asker", "collector_restored", "refusal", "replace", "running", "serving"]

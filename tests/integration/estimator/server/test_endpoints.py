@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from podium.estimator.server import app as app_module
+from podium.estimator.server import grpc_server as grpc_module
 from podium.estimator.server.app import EstimatorApp, Options
 from podium.lib import endpoints, inbound
 from tests.control_plane.processes import free_ports
@@ -40,9 +40,9 @@ async def test_idle_connections_to_the_endpoints_are_closed(monkeypatch: pytest.
 
 
 async def test_the_grpc_port_takes_no_more_connections_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app_module, "inbound_connections_max", lambda: 8)
+    monkeypatch.setattr(grpc_module, "inbound_connections_max", lambda: 8)
     (port,) = free_ports(1)
-    options = app_module.Options(f"127.0.0.1:{port}", None, None)
+    options = Options(f"127.0.0.1:{port}", None, None)
     async with serving(EstimatorApp(options)):
         with contextlib.ExitStack() as stack:
             crowd = [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(40)]

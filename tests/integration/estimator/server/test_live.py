@@ -10,11 +10,15 @@ import anyio
 import grpc
 import pytest
 
+from podium.config import Release, default_configuration, default_gates
+from podium.engine.configurations import Configurations
 from podium.estimator.accurate import Rules
 from podium.estimator.member import Gates
 from podium.estimator.server.app import EstimatorApp, Source
 from podium.estimator.server.members import OnUnsynced
-from podium.sandbox import Sandbox
+from podium.plugins import IN_TREE
+from podium.plugins.contrib import CONTRIB
+from podium.sandbox import Sandbox, discovery
 from tests.integration.estimator.server.conftest import QUIET, refusal, replace, serving
 from tests.manifests import node, pod
 from tests.patience import PATIENCE_S
@@ -25,6 +29,7 @@ ONE_CPU = {"resourceRequest": {"cpu": "1"}, "namespace": "default"}
 # Far below the time after which anything is read again of itself; usually it is a few milliseconds.
 FOLLOWS_S_MAX = 10.0
 Json = dict[str, Any]
+CONFIGURATION = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 GONE = {
     OnUnsynced.MAX: 2**31 - 1,
     OnUnsynced.ERROR: "cluster goes cannot be reached",
@@ -142,6 +147,113 @@ async def test_accurate_answers_follow_workloads_and_pods_that_wait_in_the_membe
         await becomes(3, replicas)
         store.delete("statefulsets", "db", "default")
         await becomes(12, replicas)
+
+
+def _rules(**plugins: Json) -> Rules:
+    """Rules with these plugins of scheduler-plugins beside the default ones, each with its args."""
+    entries = [{"name": name} for name in plugins]
+    args = [{"name": name, "args": value} for name, value in plugins.items() if value]
+    profile = {"schedulerName": "podium", "plugins": {"multiPoint": {"enabled": entries}}, "pluginConfig": args}
+    classes = {**IN_TREE, **CONTRIB}
+    return Rules(Configurations(classes).of({**CONFIGURATION, "profiles": [profile]}), classes)
+
+
+async def test_accurate_answers_follow_the_quotas_of_a_plugin(sandbox: Sandbox, tmp_path: Path) -> None:
+    store = sandbox.store
+    store.create(node("n1", "10"))
+    options = replace(QUIET, rules=_rules(CapacityScheduling={}))
+    async with serving(EstimatorApp(options, [_source(sandbox, tmp_path, "m1")])) as asker:
+
+        async def replicas() -> int:
+            return await asker.replicas("m1", ONE_CPU)
+
+        await becomes(10, replicas)
+        store.create(_elastic_quota("3"))
+        await becomes(3, replicas, FOLLOWS_S_MAX)
+        store.create(pod("web", "1", node="n1"))
+        await becomes(2, replicas, FOLLOWS_S_MAX)
+        store.update(_elastic_quota("5"))
+        await becomes(4, replicas, FOLLOWS_S_MAX)
+        store.delete("elasticquotas.scheduling.x-k8s.io", "quota", "default")
+        await becomes(9, replicas, FOLLOWS_S_MAX)
+
+
+async def test_accurate_answers_follow_the_numa_zones_of_nodes(sandbox: Sandbox, tmp_path: Path) -> None:
+    store = sandbox.store
+    store.create(node("n1", "8"))
+    workload = _workload("Deployment", "aligned")
+    amounts = {"cpu": "3", "memory": "1Gi"}
+    workload["spec"]["template"]["spec"] = {
+        "containers": [{"name": "c", "image": "i", "resources": {"requests": amounts, "limits": amounts}}]
+    }
+    store.create(workload)
+    options = replace(QUIET, rules=_rules(NodeResourceTopologyMatch={}))
+    async with serving(EstimatorApp(options, [_source(sandbox, tmp_path, "m1")])) as asker:
+
+        async def replicas() -> int:
+            requirements = {"resourceRequest": amounts, "namespace": "default"}
+            return await asker.replicas("m1", requirements, of="kind=Deployment, name=default/aligned")
+
+        await becomes(2, replicas)
+        store.create(_topology("2"))
+        await becomes(0, replicas, FOLLOWS_S_MAX)
+        store.update(_topology("4"))
+        await becomes(2, replicas, FOLLOWS_S_MAX)
+
+
+def _elastic_quota(cpu: str) -> Json:
+    bounds = {"cpu": cpu, "memory": "64Gi"}
+    metadata = {"name": "quota", "namespace": "default"}
+    spec = {"min": bounds, "max": bounds}
+    return {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "ElasticQuota", "metadata": metadata, "spec": spec}
+
+
+def _topology(cpu: str) -> Json:
+    """Two zones with so much cpu each, of which a pod must take one."""
+    amounts = {"cpu": cpu, "memory": "8Gi"}
+    resources = [
+        {"name": name, "capacity": amount, "allocatable": amount, "available": amount}
+        for name, amount in amounts.items()
+    ]
+    return {
+        "apiVersion": "topology.node.k8s.io/v1alpha2",
+        "kind": "NodeResourceTopology",
+        "metadata": {"name": "n1"},
+        "attributes": [{"name": "topologyManagerPolicy", "value": "single-numa-node"}],
+        "zones": [{"name": f"node-{number}", "type": "Node", "resources": resources} for number in range(2)],
+    }
+
+
+@pytest.mark.parametrize("minor", ["36", "37"])
+async def test_accurate_answers_are_by_the_rules_of_the_members_own_minor(
+    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, minor: str
+) -> None:
+    monkeypatch.setitem(discovery.VERSION, "minor", minor)
+    sandbox.store.create(node("n1", "4"))
+    minors: list[str] = []
+
+    def as_of(release: Release) -> Rules:
+        minors.append(release.minor)
+        return Rules(default_configuration(default_gates(release)))
+
+    options = replace(QUIET, rules=Rules(as_of=as_of))
+    async with serving(EstimatorApp(options, [_source(sandbox, tmp_path, "m1")])) as asker:
+        await becomes(4, lambda: asker.replicas("m1", ONE_CPU))
+    assert minors == [f"1.{minor}"]
+
+
+async def test_member_that_does_not_say_its_version_is_answered_by_the_newest_rules(
+    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(discovery.VERSION, "minor")
+    sandbox.store.create(node("n1", "4"))
+
+    def refuse(release: Release) -> Rules:
+        raise AssertionError(release)
+
+    options = replace(QUIET, rules=Rules(as_of=refuse))
+    async with serving(EstimatorApp(options, [_source(sandbox, tmp_path, "m1")])) as asker:
+        await becomes(4, lambda: asker.replicas("m1", ONE_CPU))
 
 
 async def test_members_come_change_and_go_with_the_files_of_a_folder(sandbox: Sandbox, tmp_path: Path) -> None:

@@ -3,13 +3,17 @@
 import contextlib
 import socket
 import ssl
+import threading
 import time
 
 import aiohttp
 import anyio
+import anyio.to_thread
 import pytest
 from aiohttp import web
 
+from podium.daemon import profile_pages
+from podium.daemon.profile_pages import ProfilePages
 from podium.lib import endpoints
 from podium.server.serving import Health, ServingError, ServingTls, self_signed, serve
 from podium.server.tls_limits import TlsLimits
@@ -210,6 +214,24 @@ async def test_stopping_lets_a_request_end_and_then_refuses_connections():
     assert answers == [(200, "ok")]
     with pytest.raises(OSError, match=r".+"):
         await anyio.connect_tcp("127.0.0.1", server.port)
+
+
+async def test_a_client_that_leaves_during_a_profile_does_not_block_the_next(monkeypatch):
+    start, end = threading.Event(), threading.Event()
+
+    def measure(_thread_id, _seconds, stop):
+        start.set()
+        if stop.wait(PATIENCE_S):
+            end.set()
+        return {}
+
+    monkeypatch.setattr(profile_pages, "cpu_profile", measure)
+    async with serving(pages=ProfilePages().pages) as server:
+        async with client(server) as hasty, anyio.create_task_group() as tasks:
+            tasks.start_soon(get, hasty, "/debug/pprof/profile?seconds=60")
+            assert await anyio.to_thread.run_sync(start.wait, PATIENCE_S)
+            tasks.cancel_scope.cancel()
+        assert await anyio.to_thread.run_sync(end.wait, PATIENCE_S)
 
 
 async def test_idle_and_half_open_connections_do_not_hold_up_stopping(monkeypatch):

@@ -34,8 +34,7 @@ def test_zones_and_pods_are_shown_before_and_after() -> None:
     page = page_of(["drain n1", "add 1 node"], OUTCOME)
     assert page.title == "What if: drain n1, then add 1 node"
     assert page.headline == (
-        "1 pod(s) move, 1 pod(s) are pending, 1 pod(s) are preempted, 1 pod(s) are gone, "
-        "1 pod(s) cannot be evicted, 1 pod(s) were pending before and still are."
+        "1 pod moved, 1 pod left pending, 1 pod preempted, 1 pod gone, 1 pod not evictable, 1 pod pending, as before."
     )
     _, pods, shares, moves, pending, preempted, removals, blockers, refusals, spread = page.sections
     assert isinstance(pods, Bars)

@@ -7,6 +7,7 @@ from podium.estimator.server.messages import (
     CLASSES,
     MessageError,
     PartError,
+    read_count,
     read_replicas_request,
     read_sets_request,
     read_unschedulable_request,
@@ -134,3 +135,29 @@ def test_workload_is_named_beside_the_request():
     assert workload_named("kind=Thing, name=/one") == ObjectReference(kind="Thing", name="one")
     assert workload_named("") is None
     assert workload_named("fake") is None
+
+
+@pytest.mark.parametrize("count", [0, 7, 2**31 - 1, -1, -5])
+def test_count_is_read_from_every_response(count):
+    for response in (replicas_response, sets_response, unschedulable_response):
+        assert read_count(response(count)) == count
+
+
+def test_count_is_read_beside_fields_of_later_versions():
+    assert read_count(replicas_response(7) + b"\x12\x01a") == 7
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"\x08\x80\x80\x80\x80\x08", "2147483648 has more than 32 bits"),
+        (b"\x08\x87\x80\x80\x80\x10", "4294967303 has more than 32 bits"),
+        (b"\x08" + b"\x80" * 9 + b"\x01", "-9223372036854775808 has more than 32 bits"),
+        (b"\x0a\x017", "its number has another type"),
+        (b"\x08\x80", "Error parsing message"),
+        (b"\xff\xff", "Error parsing message"),
+    ],
+)
+def test_count_that_is_no_number_of_32_bits_is_refused(content, problem):
+    with pytest.raises(MessageError, match=problem):
+        read_count(content)

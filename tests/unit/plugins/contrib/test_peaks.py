@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from podium.framework.contract.status import PluginError
 from podium.framework.profile.plugin_args import typed_args
+from podium.objects.core import Pod
 from podium.plugins.contrib.peaks import Peaks
 from podium.testing import check_contract, node, node_metrics, pod
 from tests.unit.plugins.contrib.loads import STATE, made, scores
@@ -55,8 +57,6 @@ def test_without_a_report_all_are_alike():
 
 
 def test_the_first_cpu_value_counts():
-    import msgspec
-
     from podium.objects.node_metrics import MetricsOfNode, NodeMetric, ReportedNodes
 
     values = [("STD", 3), ("Latest", 0), ("AVG", 95)]
@@ -101,3 +101,14 @@ def test_models_come_from_the_configuration_only(tmp_path, monkeypatch):
     metrics = node_metrics({"a": {"CPU": 0}})
     for value in ({"WatcherAddress": "http://watcher:2020"}, args()):
         assert scores(made(Peaks, node("a"), metrics, args=value), pod(cpu="1")) == {"a": 0}
+
+
+def test_overhead_counts_for_pods_only_that_request_cpu_themselves():
+    plugin = made(Peaks, node("a", cpu="10"), node_metrics({"a": {"CPU": 0}}), args=args(a=RISING))
+
+    def with_overhead(cpu):
+        item = pod(cpu=cpu)
+        return Pod(metadata=item.metadata, spec=msgspec.structs.replace(item.spec, overhead={"cpu": "500m"}))
+
+    assert scores(plugin, with_overhead("0")) == {"a": 0}
+    assert scores(plugin, with_overhead("500m")) == scores(plugin, pod(cpu="1"))

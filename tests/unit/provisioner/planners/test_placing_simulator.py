@@ -9,6 +9,7 @@ from podium.provisioner.planners.placing_simulator import PlacingSimulator
 from podium.provisioner.reports.consolidation_plan import plan_consolidation
 from podium.provisioner.state.reading import read_objects
 from podium.provisioner.state.settings import Settings
+from tests.gang_manifests import UPSTREAM, group
 from tests.unit.provisioner.clusters import (
     CAPACITY_TYPE,
     HOSTNAME,
@@ -33,10 +34,11 @@ def _bought_for(simulation: Simulation) -> list[list[str]]:
 def _without(name: str, *parts) -> Simulation:
     objects = cluster(*parts, node_pool(requirements=[requirement(CAPACITY_TYPE, "In", "on-demand")]))
     running_cluster = Cluster.load(
-        [{"apiVersion": "v1", **manifest} for manifest in objects if manifest["kind"] in ("Node", "Pod")]
+        [{"apiVersion": "v1", **manifest} for manifest in objects if manifest["kind"] in ("Node", "Pod", "PodGroup")]
     )
     make = partial(PlacingSimulator, running_cluster)
-    state = DisruptionState.of(read_objects(objects), catalogue(*TYPES), Settings(), NOW, make)
+    read = read_objects([manifest for manifest in objects if manifest["kind"] != "PodGroup"])
+    state = DisruptionState.of(read, catalogue(*TYPES), Settings(), NOW, make)
     simulation = state.simulator.without([candidate for candidate in state.candidates if candidate.name == name])
     assert simulation is not None
     assert len(running_cluster.nodes) == sum(manifest["kind"] == "Node" for manifest in objects)
@@ -148,3 +150,26 @@ def test_storage_that_a_new_node_is_taken_to_have_is_said_by_a_whole_consolidati
     (warning,) = plan.warnings
     assert warning.startswith(f"node {command.new[0].name} is taken to have enough storage of class local")
     assert "default/waits" in warning
+
+
+def _gang(count: int, nodes: str, min_count: int):
+    members = [
+        pod(f"train-{index}", node=nodes[index], schedulingGroup={"podGroupName": "train"}) for index in range(count)
+    ]
+    return [group(UPSTREAM, min_count), *members]
+
+
+def test_a_gang_is_never_left_with_fewer_members_than_it_needs():
+    simulation = _without("a", machine("a"), machine("b"), machine("c"), *_gang(3, "abc", 3))
+    text = "the gang default/train needs 3 of its pods, and 2 would be left while others move"
+    assert simulation.stranded == {"default/train-0": text}
+
+
+def test_a_member_that_its_gang_can_do_without_for_a_while_may_move():
+    simulation = _without("a", machine("a"), machine("b"), machine("c"), *_gang(3, "abc", 2))
+    assert (simulation.stranded, len(simulation.plan.nodes)) == ({}, 0)
+
+
+def test_a_member_of_a_gang_that_is_broken_already_has_no_other_place():
+    simulation = _without("a", machine("a"), machine("b"), *_gang(1, "a", 3))
+    assert simulation.stranded == {"default/train-0": "only 1 of the 3 pods that it needs exist"}

@@ -1,0 +1,126 @@
+"""Reads the members of a fleet from files or from API servers, and prices. One member never spoils another."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import anyio
+import click
+import msgspec
+
+from podium.cli import event_loop, files
+from podium.cli.cluster_source import objects_in
+from podium.cli.kubeconfig_contexts import contexts_of
+from podium.client.credentials import ConnectionConfigError
+from podium.engine.errors import ClusterError
+from podium.engine.files import LocatedManifest
+from podium.engine.object_files import ENDINGS
+from podium.fleets.ordering import Prices
+from podium.insight.running_cluster import list_objects
+from podium.lib.yaml_reader import YamlError, read_documents
+
+_LISTS_AT_ONCE_MAX: Final = 16
+
+Members = dict[str, list[LocatedManifest]]
+
+
+def member_files(folders: Sequence[str], members: Sequence[str]) -> dict[str, str]:
+    """Return the path of each member's dump: the entries of these directories, and those given as NAME=FILE.
+
+    Raises:
+        click.UsageError, click.ClickException: a name is given twice, or a directory has no dumps.
+    """
+    dumps: dict[str, str] = {}
+    for folder in folders:
+        entries = _entries(folder)
+        if not entries:
+            raise click.ClickException(f"{folder}: it holds neither directories nor files of objects")
+        for name, path in entries:
+            _add(dumps, name, path)
+    for text in members:
+        name, equals, path = text.partition("=")
+        if not equals or not name or not path:
+            raise click.UsageError(f"--member: expected NAME=FILE, got {text!r}")
+        _add(dumps, name, path)
+    return dumps
+
+
+def _entries(folder: str) -> list[tuple[str, str]]:
+    with files.errors_reported(folder):
+        paths = sorted(Path(folder).iterdir())
+    return [
+        (path.name if path.is_dir() else _stem(path.name), str(path))
+        for path in paths
+        if not path.name.startswith(".") and (path.is_dir() or path.name.removesuffix(".gz").endswith(ENDINGS))
+    ]
+
+
+def _stem(name: str) -> str:
+    return os.path.splitext(name.removesuffix(".gz"))[0]
+
+
+def _add(dumps: dict[str, str], name: str, path: str) -> None:
+    # Answers go by name, so one of the two would be lost.
+    if name in dumps:
+        raise click.UsageError(f"member {name} is given twice: {dumps[name]} and {path}")
+    dumps[name] = path
+
+
+def objects_of_members(
+    dumps: Mapping[str, str], kubeconfig: str | None, contexts: Sequence[str]
+) -> tuple[Members, dict[str, str]]:
+    """Read the objects of each member; return those of a member that cannot be read as the reason why.
+
+    Raises:
+        click.ClickException: the kubeconfig cannot be read, or a member has the name of another.
+    """
+    objects: Members = {}
+    without: dict[str, str] = {}
+    # A fleet is rarely whole: what can be read answers, and the answer names the rest.
+    for name, path in dumps.items():
+        try:
+            objects[name] = objects_in([path])
+        except (ClusterError, click.ClickException) as error:
+            without[name] = error.message if isinstance(error, click.ClickException) else str(error)
+    if kubeconfig is not None or contexts:
+        names = list(dict.fromkeys(contexts)) or contexts_of(str(kubeconfig))
+        if twice := sorted(dumps.keys() & set(names)):
+            raise click.UsageError(f"member {twice[0]} is given twice: {dumps[twice[0]]} and as a context")
+        event_loop.run(lambda: _list_all(kubeconfig, names, objects, without))
+    return objects, without
+
+
+async def _list_all(kubeconfig: str | None, contexts: Sequence[str], objects: Members, without: dict[str, str]) -> None:
+    """List the objects of these contexts, a few at once: a member that is slow must not keep the others waiting."""
+    limiter = anyio.CapacityLimiter(_LISTS_AT_ONCE_MAX)
+
+    async def list_one(context: str) -> None:
+        async with limiter:
+            try:
+                objects[context], _ = await list_objects(kubeconfig, context)
+            except (ClusterError, ConnectionConfigError) as error:
+                without[context] = str(error)
+
+    async with anyio.create_task_group() as group:
+        for context in contexts:
+            group.start_soon(list_one, context)
+
+
+def prices_in(name: str | None) -> Prices:
+    """Read a file that maps instance types to hourly prices.
+
+    Raises:
+        click.ClickException, ClusterError: it cannot be read, or holds something else.
+    """
+    if name is None:
+        return Prices()
+    try:
+        documents = [document for document in read_documents(files.content(name)) if document is not None]
+    except (YamlError, msgspec.DecodeError) as error:
+        raise click.ClickException(f"{name}: {error}") from error
+    if len(documents) != 1 or not isinstance(documents[0], dict):
+        raise click.ClickException(f"{name}: expected one mapping of instance types to hourly prices")
+    return Prices(documents[0])

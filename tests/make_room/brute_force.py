@@ -1,0 +1,110 @@
+"""The fewest moves by trying all of them, written against the rules.
+
+A move takes a pod from its node to another one that has room for it at that time. A pod moves once at most, and not
+if its budget allows no disruption. The pod in question fits once a node has room for it. Shares no code with the
+search.
+"""
+
+from __future__ import annotations
+
+from tests.make_room.clusters import FullCluster, amount_of, key_of
+from tests.manifests import Json
+
+Amounts = tuple[int, int, int]
+State = tuple[tuple[int, int, int], ...]
+"""The moves so far, sorted: the group of the pod, its node, and where it went."""
+
+
+class TooManyStatesError(Exception):
+    """There are too many states to try all of them."""
+
+
+def fewest_moves(cluster: FullCluster, states_max: int, moves_max: int = 99) -> int | None:
+    """Return the fewest moves; None if no moves, or none of up to so many, make room.
+
+    Raises:
+        TooManyStatesError.
+    """
+    nodes = [item for item in cluster.objects if item["kind"] == "Node"]
+    pods = [item for item in cluster.objects if item["kind"] == "Pod"]
+    blocked_groups = _blocked_groups(cluster.objects)
+    names = [item["metadata"]["name"] for item in nodes]
+    free = [_allocatable(item) for item in nodes]
+    groups: dict[tuple[str, int], int] = {}
+    amounts: dict[str, Amounts] = {}
+    for pod in pods:
+        group, name = pod["metadata"]["labels"]["app"], pod["spec"].get("nodeName")
+        amounts[group] = 1, amount_of(pod, "cpu"), amount_of(pod, "memory")
+        if name is not None:
+            at = names.index(name)
+            free[at] = _minus(free[at], amounts[group])
+            # Replicas on one node are alike, so that it does not matter which of them moves.
+            if group not in blocked_groups:
+                groups[group, at] = groups.get((group, at), 0) + 1
+    subject = next(pod for pod in pods if key_of(pod) == cluster.pod)
+    need = amounts[subject["metadata"]["labels"]["app"]]
+    states: dict[State, list[Amounts]] = {(): free}
+    kinds = list(groups)
+    for count in range(moves_max + 1):
+        if any(_fits(need, room) for rooms in states.values() for room in rooms):
+            return count
+        states = _next_states(states, kinds, groups, amounts, states_max)
+        if not states:
+            return None
+    return None
+
+
+def _next_states(
+    states: dict[State, list[Amounts]],
+    kinds: list[tuple[str, int]],
+    groups: dict[tuple[str, int], int],
+    amounts: dict[str, Amounts],
+    states_max: int,
+) -> dict[State, list[Amounts]]:
+    result: dict[State, list[Amounts]] = {}
+    for state, free in states.items():
+        for number, (group, at) in enumerate(kinds):
+            if sum(kind == number for kind, _, _ in state) == groups[group, at]:
+                continue
+            for target, room in enumerate(free):
+                if target == at or not _fits(amounts[group], room):
+                    continue
+                successor = tuple(sorted((*state, (number, at, target))))
+                if successor not in result:
+                    rooms = list(free)
+                    rooms[target] = _minus(rooms[target], amounts[group])
+                    rooms[at] = _plus(rooms[at], amounts[group])
+                    result[successor] = rooms
+                    if len(result) > states_max:
+                        raise TooManyStatesError
+    return result
+
+
+def _blocked_groups(objects: list[Json]) -> set[str]:
+    """Return the ReplicaSets of which a budget allows no pod to go: too many are pending, or none may be."""
+    replicas = {item["metadata"]["name"]: item["spec"]["replicas"] for item in objects if item["kind"] == "ReplicaSet"}
+    bound_pods = [item for item in objects if item["kind"] == "Pod" and item["spec"].get("nodeName")]
+    groups = [pod["metadata"]["labels"]["app"] for pod in bound_pods]
+    limits = {
+        item["metadata"]["name"]: item["spec"]["maxUnavailable"]
+        for item in objects
+        if item["kind"] == "PodDisruptionBudget"
+    }
+    return {name for name, limit in limits.items() if groups.count(name) <= replicas[name] - limit}
+
+
+def _allocatable(node: Json) -> Amounts:
+    amounts = node["status"]["allocatable"]
+    return int(amounts["pods"]), int(amounts["cpu"][:-1]), int(amounts["memory"][:-1])
+
+
+def _minus(first: Amounts, second: Amounts) -> Amounts:
+    return first[0] - second[0], first[1] - second[1], first[2] - second[2]
+
+
+def _plus(first: Amounts, second: Amounts) -> Amounts:
+    return first[0] + second[0], first[1] + second[1], first[2] + second[2]
+
+
+def _fits(need: Amounts, room: Amounts) -> bool:
+    return need[0] <= room[0] and need[1] <= room[1] and need[2] <= room[2]
