@@ -13,7 +13,7 @@ import anyio
 import msgspec
 
 from podium.client.answers import check_deleted, check_object
-from podium.client.dispatcher import Dispatcher, Priority
+from podium.client.dispatcher import RETRIES_MAX, Dispatcher, Priority
 from podium.objects.api_errors import AlreadyExists, ApiError, Conflict, Malformed, NotFound
 from podium.objects.meta import ObjectMeta
 from podium.objects.resource_types import KubeObject, ObjectT, ResourceType
@@ -24,13 +24,18 @@ _READ_PAUSES_S: Final = (0.0, 0.1, 0.5, 2.0)
 
 
 async def create_object(
-    dispatcher: Dispatcher, resource: ResourceType[ObjectT], item: ObjectT, manifest: Mapping[str, Any]
+    dispatcher: Dispatcher,
+    resource: ResourceType[ObjectT],
+    item: ObjectT,
+    manifest: Mapping[str, Any],
+    retries_max: int = RETRIES_MAX,
 ) -> ObjectT:
     """Create an object.
 
     Args:
         item: its name and namespace, and the controller that distinguishes it from another object of its name.
         manifest: the object as it is sent.
+        retries_max: how often it is sent again after a 429.
 
     Raises:
         AlreadyExists: another object has its name.
@@ -43,7 +48,9 @@ async def create_object(
     doubt: ApiError | None = None
     for _ in range(_TRIES):
         try:
-            answer = await dispatcher.send(Priority.BINDING, "POST", collection, body, namespace=metadata.namespace)
+            answer = await dispatcher.send(
+                Priority.BINDING, "POST", collection, body, namespace=metadata.namespace, retries_max=retries_max
+            )
             check_object(answer, resource.api_version, resource.kind, name)
             return convert_content(resource, parse_body(answer))
         except AlreadyExists:
@@ -90,8 +97,13 @@ async def read_content(dispatcher: Dispatcher, resource: ResourceType[ObjectT], 
     raise failure
 
 
-async def delete_object(dispatcher: Dispatcher, resource: ResourceType[Any], item: KubeObject) -> None:
+async def delete_object(
+    dispatcher: Dispatcher, resource: ResourceType[Any], item: KubeObject, retries_max: int = RETRIES_MAX
+) -> None:
     """Delete this very object. Does nothing if it is already deleted.
+
+    Args:
+        retries_max: how often the request is sent again after a 429.
 
     Raises:
         ApiError: the error of the last try.
@@ -102,7 +114,9 @@ async def delete_object(dispatcher: Dispatcher, resource: ResourceType[Any], ite
     doubt: ApiError | None = None
     for _ in range(_TRIES):
         try:
-            answer = await dispatcher.send(Priority.BINDING, "DELETE", path, body, namespace=metadata.namespace)
+            answer = await dispatcher.send(
+                Priority.BINDING, "DELETE", path, body, namespace=metadata.namespace, retries_max=retries_max
+            )
             check_deleted(answer, resource.api_version, resource.kind, metadata)
             return
         except (NotFound, Conflict):

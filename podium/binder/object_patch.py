@@ -13,7 +13,7 @@ import msgspec
 
 from podium.binder.object_lifecycle import convert_content, parse_body, read_content
 from podium.client.answers import check_object
-from podium.client.dispatcher import Dispatcher, Priority
+from podium.client.dispatcher import RETRIES_MAX, Dispatcher, Priority
 from podium.client.requests import MERGE_PATCH
 from podium.objects.api_errors import ApiError, Conflict, NotFound
 from podium.objects.resource_types import ObjectT, ResourceType
@@ -27,11 +27,13 @@ async def patch_object(
     item: ObjectT,
     change: Mapping[str, Any],
     subresource: str = "",
+    retries_max: int = RETRIES_MAX,
 ) -> ObjectT:
     """Merge the change into the object, if it is unchanged since `item` was read.
 
     Args:
         subresource: `status` to change the status, which needs it.
+        retries_max: how often the change is sent again after a 429.
 
     Returns:
         The object with the change applied, whether or not the server's response was received.
@@ -49,7 +51,13 @@ async def patch_object(
     for _ in range(_TRIES):
         try:
             answer = await dispatcher.send(
-                Priority.BINDING, "PATCH", path, body, content_type=MERGE_PATCH, namespace=item.metadata.namespace
+                Priority.BINDING,
+                "PATCH",
+                path,
+                body,
+                content_type=MERGE_PATCH,
+                namespace=item.metadata.namespace,
+                retries_max=retries_max,
             )
             check_object(answer, resource.api_version, resource.kind, item.metadata)
             return convert_content(resource, parse_body(answer))

@@ -16,7 +16,6 @@ from podium.cli.options.logs import logging_options
 from podium.cli.options.paths import FILE
 from podium.cli.options.plugin_loading import exit_0_at_sigterm
 from podium.cli.options.releases import release_to_run
-from podium.cli.output import say
 from podium.cli.planning import PROVIDERS, Question, demand_rules, purchase_options, rules_options
 from podium.objects.errors import FieldError
 
@@ -135,8 +134,6 @@ def run(
     from podium.server.election import Timings
 
     question = Question(**purchase)
-    if question.feature_gates.get("NodeOverlay"):
-        say("warning: --feature-gates: NodeOverlays are not watched, and do not count here", err=True)
     files.demand_one_stdin((question.node_pools, *question.catalogues))
     try:
         node_pools = question.pools()

@@ -38,7 +38,8 @@ from podium.objects.api_errors import ApiError, TooManyRequests
 IN_FLIGHT_MAX: Final = 160
 _SHARE: Final = 4
 _LANES_KEPT: Final = 1000
-_RETRIES_MAX: Final = 10
+RETRIES_MAX: Final = 10
+"""How often a write is sent again after a 429."""
 _REQUEST_S_MAX: Final = 15.0
 """How long a request may take, without the wait before it. After that the server is slow or the connection is dead; the
 write may still take effect, which is looked up on another connection."""
@@ -131,7 +132,7 @@ class Dispatcher:
         content_type: str = JSON,
         namespace: str = "",
         urgency: int | None = None,
-        retries_max: int = _RETRIES_MAX,
+        retries_max: int = RETRIES_MAX,
     ) -> bytes:
         """Send a write when its turn comes, and retry it after a 429, which had no effect.
 

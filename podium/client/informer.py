@@ -112,6 +112,10 @@ class Informer(Generic[ObjectT]):
         """Return all objects, a live view: not to be held across an await."""
         return self._items.values()
 
+    def broken_objects(self) -> Iterable[BrokenObject]:
+        """Return the objects that cannot be decoded as they are now; of some an earlier state is in the store."""
+        return self._broken.values()
+
     def in_namespace(self, namespace: str) -> Iterable[ObjectT]:
         """Return the objects of one namespace, a live view. Cost: one pass over all objects, the first time only."""
         if self._by_namespace is None:

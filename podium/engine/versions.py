@@ -17,7 +17,7 @@ GROUP: Final = "resource.k8s.io"
 CURRENT: Final = f"{GROUP}/v1"
 _ALIKE: Final = f"{GROUP}/v1beta2"
 _CONVERTED: Final = f"{GROUP}/v1beta1"
-_KINDS: Final = frozenset({"DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"})
+_KINDS: Final = frozenset({"DeviceClass", "DeviceTaintRule", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"})
 _OF_THE_REQUEST: Final = frozenset({"name", "firstAvailable", "exactly"})
 """The fields of a request that stay where they are; all others are those of `exactly` in v1."""
 

@@ -1,13 +1,18 @@
-"""Lists the objects of a running cluster. This is the package's only I/O, so it is imported only when needed."""
+"""Lists the objects of a running cluster. This is the package's only I/O, so it is imported only when needed.
+
+Owns in which version a kind is asked for where a cluster does not serve the current one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
 import anyio
+import msgspec
 
 from podium.client.advice import explanation_of
 from podium.client.credentials import ConnectionConfigError, load
@@ -19,13 +24,29 @@ from podium.engine.derivation.control_objects import CONTROL_RESOURCES, empty_li
 from podium.engine.errors import ClusterError
 from podium.engine.files import LocatedManifest
 from podium.engine.manifests import Manifest
+from podium.engine.versions import current_form
 from podium.lib.system_clock import SystemClock
-from podium.objects.api_errors import ApiError, Forbidden
+from podium.objects.api_errors import ApiError, Forbidden, Malformed, NotFound
 from podium.objects.custom_resources import custom_resources
 from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, POD_GROUPS, WITHOUT_GATES, ResourceType
+from podium.objects.wire import NOT_DECODED
 
 _GROUPS: Final = (POD_GROUPS, COSCHEDULING_POD_GROUPS)
 """Listed in addition where the cluster serves them, as are custom resources: they say how many members a gang needs."""
+
+_FORMER_VERSIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "karpenter.sh": ("v1beta1",),
+    "resource.k8s.io": ("v1beta2", "v1beta1"),
+}
+"""By group, the versions that are converted when they are read, the newest first."""
+
+
+class _GroupVersion(msgspec.Struct):
+    version: str
+
+
+class _Group(msgspec.Struct):
+    versions: list[_GroupVersion]
 
 
 async def list_objects(
@@ -60,7 +81,7 @@ async def list_objects(
             ):
                 items: Sequence[Manifest]
                 try:
-                    items = await all_objects(session, release.served(resource))
+                    items = await _objects_of(session, release.served(resource))
                 except Forbidden:
                     # Most of these only make answers about workloads better; without the right to read them the rest
                     # still answers.
@@ -74,6 +95,51 @@ async def list_objects(
             return objects, release
         except ApiError as error:
             raise ClusterError(explanation_of(error, credentials.base_url)) from error
+        except ClusterError as error:
+            raise ClusterError(f"{credentials.base_url}: {error}") from error
+
+
+async def _objects_of(session: ApiSession, resource: ResourceType[Any]) -> Sequence[Manifest]:
+    """Return the objects of a kind, in the newest version that the cluster serves and that is read.
+
+    Raises:
+        ClusterError: it has objects in a version that is not read.
+        ApiError: it cannot be asked.
+    """
+    former_versions = _FORMER_VERSIONS.get(resource.group)
+    if former_versions is None:
+        return await all_objects(session, resource)
+    current_version = resource.api_version.rpartition("/")[2]
+    for version in (current_version, *former_versions):
+        in_version = _in_version(resource, version)
+        try:
+            items = await all_objects(session, in_version, may_be_absent=False)
+        except NotFound:
+            continue
+        return [current_form(item, in_version.path) for item in items]
+    # Objects that nobody can read must not look as if there were none.
+    for version in await _versions_served(session, resource.group):
+        in_version = _in_version(resource, version)
+        if await all_objects(session, in_version):
+            versions_read = " and ".join(f"{resource.group}/{name}" for name in (current_version, *former_versions))
+            raise ClusterError(f"{resource.kind} of {in_version.api_version} is not read, only of {versions_read}")
+    return []
+
+
+def _in_version(resource: ResourceType[Any], version: str) -> ResourceType[Any]:
+    return replace(resource, path=f"/apis/{resource.group}/{version}/{resource.plural}")
+
+
+async def _versions_served(session: ApiSession, group: str) -> list[str]:
+    """Return the versions of a group that the cluster serves; none if it does not know the group."""
+    try:
+        answer = await session.request("GET", f"/apis/{group}")
+    except NotFound:
+        return []
+    try:
+        return [item.version for item in msgspec.json.decode(answer, type=_Group).versions]
+    except NOT_DECODED as error:
+        raise Malformed(f"not an APIGroup: {error}: {answer[:100]!r}") from error
 
 
 def list_objects_blocking(

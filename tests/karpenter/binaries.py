@@ -1,4 +1,4 @@
-"""Karpenter's own simulated scheduling, in a program of ours around it that is built from its Go module.
+"""Karpenter's own simulated scheduling, in programs of ours around it that are built from its Go module.
 
 The Go module beside this file names the version.
 """
@@ -16,16 +16,19 @@ from tests.control_plane.locate import cache_root
 from tests.control_plane.progress import Progress
 
 PLANNER: Final = "planner"
+"""Says what a plan costs Karpenter."""
+RECORDER: Final = "recorder"
+"""Answers questions of `podium plan --cases`."""
 
 _MODULE: Final = Path(__file__).parent / "go"
 _FLAGS: Final = ("-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags=-s -w")
 
 
-def recipe() -> Recipe:
-    """Return what the binary is built from."""
-    sources = sorted(_MODULE.glob(f"{PLANNER}/*.go"))
-    packages = {PLANNER: f"podium.invalid/karpenter/{PLANNER}"}
-    return Recipe.of(f"karpenter-{PLANNER}-v{version()}", _MODULE, _FLAGS, packages, sources)
+def recipe(program: str = PLANNER) -> Recipe:
+    """Return what one of the programs is built from."""
+    sources = sorted(_MODULE.glob(f"{program}/*.go"))
+    packages = {program: f"podium.invalid/karpenter/{program}"}
+    return Recipe.of(f"karpenter-{program}-v{version()}", _MODULE, _FLAGS, packages, sources)
 
 
 def version() -> str:
@@ -35,10 +38,10 @@ def version() -> str:
     return match.group(1)
 
 
-def obtain(progress: Progress, environ: Mapping[str, str] = os.environ) -> Path:
-    """The path of the program, built when it is not in the cache.
+def obtain(progress: Progress, program: str = PLANNER, environ: Mapping[str, str] = os.environ) -> Path:
+    """The path of one of the programs, built when it is not in the cache.
 
     Raises: BuildError.
     Cost: nothing when it is in the cache; minutes of all cores when it has to be built.
     """
-    return build_once(recipe(), cache_root(environ), progress) / PLANNER
+    return build_once(recipe(program), cache_root(environ), progress) / program

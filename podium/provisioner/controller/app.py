@@ -197,7 +197,8 @@ class _Loops:
     ) -> None:
         self.tasks: Tasks = {}
         self.dispatcher = Dispatcher(session, clock, in_flight_max=_WRITES_MAX)
-        client = ApiClient(self.dispatcher, clock)
+        # An object that is refused must not hold up the others of a plan: each loop tries again by itself.
+        client = ApiClient(self.dispatcher, clock, retries_max=0)
         self.recorder = EventRecorder(self.dispatcher, clock, hostname=socket.gethostname(), is_muted=is_muted)
         placing = options.placing
         in_own_words = placing is not None
@@ -209,7 +210,12 @@ class _Loops:
         other_resources = OTHERS if placing is not None else ()
         removes_own_only = options.provider == "sandbox"
         cluster = WatchedCluster(
-            informers, clock, options.node_pools, other_resources, removes_own_only=removes_own_only
+            informers,
+            clock,
+            options.node_pools,
+            other_resources,
+            removes_own_only=removes_own_only,
+            has_overlays=options.settings.uses_overlays,
         )
         record = self.recorder.record
         provider: Provider

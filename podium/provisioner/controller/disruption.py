@@ -102,7 +102,9 @@ class DisruptionLoop:
                 return self._period_s
             bought = await self._purchasing.buy(valid.replacements)
             if bought.errors:
-                # The others have no pods, and go as empty nodes unless pods come for them.
+                # The others have no pods, and go as empty nodes unless pods come for them. These nodes stay for a
+                # while, so that meanwhile others may go.
+                self._nominations.add(valid.nodes)
                 raise bought.errors[0]
             self._nominations.add([*valid.moves, *(replacement.name for replacement in valid.replacements)])
             leaving = [] if bought.nodes else await self._delete(valid)

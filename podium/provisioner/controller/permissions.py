@@ -12,7 +12,7 @@ from podium.client.permissions import RECORDING_EVENTS, Needs, Permission, leadi
 from podium.objects.resource_types import NODES, ResourceType
 from podium.provisioner.controller.app import NAME, ProviderName
 from podium.provisioner.controller.status import CONFIG_MAPS
-from podium.provisioner.controller.watched import WATCHED
+from podium.provisioner.controller.watched import OVERLAYS, WATCHED
 from podium.provisioner.planners.placing_planner import OTHERS
 from podium.provisioner.state.manifests import NODE_CLAIMS
 
@@ -54,6 +54,8 @@ def needs(
     components = {
         permission: component for resource, component in resources.items() for permission in watching(resource)
     }
+    for resource in OVERLAYS.values():
+        components |= dict.fromkeys(watching(resource), "the feature gate NodeOverlay")
     components |= dict.fromkeys(RECORDING_EVENTS, "the provisioner")
     components |= dict.fromkeys(_WRITES[provider], f"--provider {provider}")
     components |= dict.fromkeys(_status_permissions(namespace), "the status")

@@ -1,12 +1,13 @@
 """The loop that buys nodes: it gathers pods that fit nowhere, plans, and asks the provider.
 
 Source: karpenter pkg/controllers/provisioning/provisioner.go (Reconcile) and controller.go, v1.15.0.
-Differs: nothing is planned until every node that was asked for is seen, where Karpenter adds it to its own state.
+Differs: nothing is planned until every node that was asked for is seen, where Karpenter adds it to its own state. A
+node that is refused is asked for again by itself, where Karpenter's loop fails and backs off.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, Protocol, TypeVar
 
 from podium.lib.clock import Clock
@@ -46,8 +47,8 @@ class ComputeElsewhere(Protocol):
 class Report(Protocol):
     """Records the decisions of the provisioner."""
 
-    def record_plan(self, plan: Plan, bought: tuple[NodePlan, ...]) -> None:
-        """Record a plan, and which of its nodes were bought."""
+    def record_plan(self, plan: Plan, bought: tuple[NodePlan, ...], refused_nodes: tuple[NodePlan, ...] = ()) -> None:
+        """Record a plan, and which of its nodes were bought, and which refused."""
         ...
 
     def record_removal(self, removal: Removal | None) -> None:
@@ -91,6 +92,8 @@ class ProvisioningLoop:
         self._compute = compute
         self._wake_up = WakeUp()
         self._triggered_s = float("-inf")
+        self._again_at_s = float("inf")
+        self._warnings: frozenset[str] = frozenset()
         cluster.on_pod(self._on_pod)
 
     async def step(self) -> float:
@@ -101,7 +104,8 @@ class ProvisioningLoop:
         self._nominations.know()
         now_s = self._clock.monotonic()
         # Events may be missed, and limits, prices and nodes change without one.
-        if now_s - self._triggered_s >= TRIGGERED_AGAIN_S and self._is_needed():
+        is_due = now_s >= self._again_at_s or now_s - self._triggered_s >= TRIGGERED_AGAIN_S
+        if is_due and self._is_needed():
             self._trigger(None)
         return 0.0
 
@@ -117,6 +121,13 @@ class ProvisioningLoop:
     def _is_needed(self) -> bool:
         """Return True if pods wait for nodes, or their nodes go."""
         return any(map(is_provisionable, self._watched.pods())) or any(map(is_being_removed, self._watched.nodes()))
+
+    def _warn(self, warnings: Iterable[str]) -> None:
+        """Say what does not count in plans, once for each text until it is gone."""
+        current_warnings = frozenset(warnings)
+        for text in sorted(current_warnings - self._warnings):
+            log.warning("Does not count in plans", what=text)
+        self._warnings = current_warnings
 
     async def _wait_for_batch(self) -> bool:
         self._window.begin()
@@ -141,6 +152,7 @@ class ProvisioningLoop:
             plan = await self._compute(lambda: self._planner.plan(objects, now_s))
             subjects = (*(node.name for node in plan.nodes), *plan.existing, *plan.unschedulable)
             plan = plan.with_id(plan_id(now_s, subjects))
+            self._warn(plan.warnings)
             # Before the purchase: from now on disruption must leave these nodes to the pods.
             self._nominations.add([*plan.existing, *(node.name for node in plan.nodes)])
             log.info(
@@ -158,8 +170,9 @@ class ProvisioningLoop:
             raise
         # Also where some were refused: their pods go on waiting, which nothing else has to wait for.
         self._nominations.know()
-        self._report.record_plan(plan, bought.nodes)
-        if bought.errors:
+        self._report.record_plan(plan, bought.nodes, bought.refused_nodes)
+        self._again_at_s = self._clock.monotonic() + bought.again_in_s
+        if any(error.may_have_happened for error in bought.errors):
+            # Whether there is such a node is looked up before the next plan.
             self._trigger(None)
-            raise bought.errors[0]
         return 0.0

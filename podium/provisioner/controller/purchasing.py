@@ -1,6 +1,7 @@
 """Buys nodes from a provider, and knows which ones are on their way.
 
-Owns the rule that nothing is planned before every node that was asked for is seen: else it would be bought twice.
+Owns the rule that nothing is planned before every node that was asked for is seen: else it would be bought twice. And
+when a node that was refused is asked for again: each by itself, so that none holds up the others.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import anyio
 
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
-from podium.objects.api_errors import ApiError
+from podium.objects.api_errors import AlreadyExists, ApiError
 from podium.provisioner.controller.provider import Provider
-from podium.provisioner.controller.watched import WatchedCluster
+from podium.provisioner.controller.watched import REGISTERED_S_MAX, WatchedCluster
 from podium.provisioner.provisioning.plan import NodePlan
 
 log = get_logger("provisioner")
@@ -28,14 +29,34 @@ LOOKED_UP_S_MAX: Final = 60.0
 """How long nothing is planned because that question has no answer."""
 
 _AT_ONCE_MAX: Final = 10
+_AGAIN_S: Final = 1.0
+_AGAIN_S_MAX: Final = 15.0
 
 
 @dataclass(frozen=True, slots=True)
 class Bought:
-    """The nodes that there will be, and the errors of those that there may not be."""
+    """What has become of the nodes that were asked for.
+
+    Attributes:
+        nodes: Those that there will be.
+        errors: Of those that there may not be, and of those that are not asked for yet since they were refused before.
+        refused_nodes: Those that were refused now.
+        again_in_s: In how many seconds the first of the refused nodes may be asked for again; infinite without any.
+    """
 
     nodes: tuple[NodePlan, ...]
     errors: tuple[ApiError, ...]
+    refused_nodes: tuple[NodePlan, ...] = ()
+    again_in_s: float = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """The last answer about a node, how many there were in a row, and when to ask again on the monotonic clock."""
+
+    error: ApiError
+    count: int
+    again_at_s: float
 
 
 class Purchasing:
@@ -52,20 +73,37 @@ class Purchasing:
         self._watched = cluster
         self._clock = clock
         self._asked_at_s: dict[str, float] = {}
+        self._pods: dict[str, frozenset[str]] = {}
+        self._undecoded_since_s: dict[str, float] = {}
+        self._refusals: dict[str, _Refusal] = {}
 
     async def buy(self, nodes: Iterable[NodePlan]) -> Bought:
         """Ask for these nodes. One that is refused keeps no other from being asked for."""
-        waiting, bought, errors = iter(tuple(nodes)), list[NodePlan](), list[ApiError]()
+        all_nodes = tuple(nodes)
+        waiting, bought, refused_nodes, errors = iter(all_nodes), list[NodePlan](), list[NodePlan](), list[ApiError]()
+
+        served_pods = self._served_pods()
 
         # All tasks take from one iterator, so that a slow request holds up one of them only.
         async def ask() -> None:
             for node in waiting:
+                refusal = self._refusals.get(node.name)
+                if refusal is not None and refusal.again_at_s > self._clock.monotonic():
+                    errors.append(refusal.error)
+                    continue
+                pods = frozenset(pod.uid for pod in node.pods)
+                if pods and pods <= served_pods:
+                    # Each further node might be one more that cannot be decoded.
+                    errors.append(AlreadyExists("the node that was bought for its pods cannot be decoded"))
+                    continue
                 # Before the request: however it ends, there may be a node from now on.
                 self._asked_at_s[node.name] = self._clock.monotonic()
+                self._pods[node.name] = pods
                 try:
                     if await self._provider.create(node):
                         log.info("Bought node", plan=node.plan_id, node=node.name, what=node.text, pods=len(node.pods))
                         bought.append(node)
+                        self._refusals.pop(node.name, None)
                         continue
                 except ApiError as error:
                     log.warning(
@@ -76,12 +114,29 @@ class Purchasing:
                     # list decides.
                     if error.may_have_happened:
                         continue
+                    refused_nodes.append(node)
+                    self._note_refusal(node.name, error)
                 self._asked_at_s.pop(node.name, None)
 
         async with anyio.create_task_group() as group:
             for _ in range(_AT_ONCE_MAX):
                 group.start_soon(ask)
-        return Bought(tuple(bought), tuple(errors))
+        again_at_s = min(
+            (self._refusals[node.name].again_at_s for node in all_nodes if node.name in self._refusals),
+            default=float("inf"),
+        )
+        return Bought(tuple(bought), tuple(errors), tuple(refused_nodes), again_at_s - self._clock.monotonic())
+
+    def _note_refusal(self, name: str, error: ApiError) -> None:
+        now_s = self._clock.monotonic()
+        # Names follow from pods, which come and go, so what is known of them would pile up.
+        self._refusals = {
+            key: refusal for key, refusal in self._refusals.items() if refusal.again_at_s > now_s - LOOKED_UP_S_MAX
+        }
+        former = self._refusals.get(name)
+        count = 0 if former is None else former.count + 1
+        pause_s = max(min(_AGAIN_S * 2.0 ** min(count, 10), _AGAIN_S_MAX), error.retry_after_s or 0.0)
+        self._refusals[name] = _Refusal(error, count, now_s + pause_s)
 
     async def unseen(self) -> set[str]:
         """Return the nodes that were asked for and are not seen yet. Those that there are not are forgotten.
@@ -89,9 +144,16 @@ class Purchasing:
         Raises:
             ApiError: the API server would have to be asked, and does not answer.
         """
-        missing = self._watched.unseen(self._asked_at_s.keys())
+        now_s, undecoded_names = self._clock.monotonic(), self._watched.undecoded_names()
+        # It is there; waiting for a readable form of it would keep everything else from being planned.
+        for name in undecoded_names & self._asked_at_s.keys():
+            self._undecoded_since_s[name] = now_s
+        missing = self._watched.unseen(self._asked_at_s.keys()) - undecoded_names
         for name in self._asked_at_s.keys() - missing:
             del self._asked_at_s[name]
+        self._pods = {
+            name: pods for name, pods in self._pods.items() if name in missing or name in self._undecoded_since_s
+        }
         overdue_s = self._clock.monotonic() - LOOKED_UP_AFTER_S
         overdue = {name for name in missing if self._asked_at_s[name] <= overdue_s}
         if overdue:
@@ -100,6 +162,12 @@ class Purchasing:
                 missing.discard(name)
                 self._asked_at_s.pop(name, None)
         return missing
+
+    def _served_pods(self) -> AbstractSet[str]:
+        """Return the UIDs of the pods that have had a node bought lately which cannot be decoded."""
+        since_s = self._clock.monotonic() - REGISTERED_S_MAX
+        self._undecoded_since_s = {name: at_s for name, at_s in self._undecoded_since_s.items() if at_s > since_s}
+        return {uid for name in self._undecoded_since_s for uid in self._pods.get(name, ())}
 
     async def _existing_names(self, names: AbstractSet[str]) -> AbstractSet[str]:
         """Return the names under which there are nodes.

@@ -91,9 +91,9 @@ class Status:
         self._written: dict[str, str] = {}
         self._wake_up = WakeUp()
 
-    def record_plan(self, plan: Plan, bought: tuple[NodePlan, ...]) -> None:
-        """Record a plan, and which of its nodes were bought."""
-        self._metrics.record_plan(plan, bought)
+    def record_plan(self, plan: Plan, bought: tuple[NodePlan, ...], refused_nodes: tuple[NodePlan, ...] = ()) -> None:
+        """Record a plan, and which of its nodes were bought, and which refused."""
+        self._metrics.record_plan(plan, bought, refused_nodes)
         for node in bought:
             for pod in node.pods:
                 self._record(events.nomination(pod, node.name, plan.id, in_own_words=self._in_own_words))

@@ -24,9 +24,9 @@ from podium.objects.wire import BrokenObject
 from podium.provisioner.apis.labels import INITIALIZED, PLANNED_PODS
 from podium.provisioner.apis.objects import ClusterObjects, NodeClaim, NodePool, ProvidedNode, is_true
 from podium.provisioner.disruption import sandbox_nodes
-from podium.provisioner.state.manifests import NODE_CLAIMS, NODE_POOLS, RESOURCES, completed_pool
+from podium.provisioner.state.manifests import NODE_CLAIMS, NODE_OVERLAYS, NODE_POOLS, RESOURCES, completed_pool
 from podium.provisioner.state.reading import KINDS
-from podium.provisioner.state.usable import usable_form
+from podium.provisioner.state.usable import undecoded_claim, undecoded_node, usable_form
 
 log = get_logger("provisioner")
 
@@ -37,6 +37,12 @@ WATCHED: Final[Mapping[str, ResourceType[Any]]] = {
 
 LAUNCHED_S_MAX: Final = 300.0
 """How long the machine of a NodeClaim may take before its pods are planned again: Karpenter then deletes it."""
+
+REGISTERED_S_MAX: Final = 900.0
+"""How long the node of a NodeClaim may take to join before pods are planned without it: Karpenter then deletes it."""
+
+OVERLAYS: Final[Mapping[str, ResourceType[Any]]] = {NODE_OVERLAYS.kind: NODE_OVERLAYS}
+"""What is watched besides, where NodeOverlays count; a cluster need not serve it."""
 
 PROVIDED_NODES: Final[ResourceType[ProvidedNode]] = WATCHED[NODES.kind]
 
@@ -97,6 +103,27 @@ class _Usable:
             log.error(text, kind=self._kind, object=item.key, error=str(fault))
         self._faults[item.key] = str(fault)
         self.parts[item.key] = part
+
+
+class _Overdue:
+    """Knows which NodeClaims have been in a state for too long, by the monotonic clock, and reports each once."""
+
+    def __init__(self, clock: Clock, after_s: float, text: str) -> None:
+        self._clock = clock
+        self._after_s = after_s
+        self._text = text
+        self._since_s: dict[str, float] = {}
+        self._reported: set[str] = set()
+
+    def among(self, claims: Iterable[NodeClaim]) -> AbstractSet[str]:
+        """Return the UIDs of those that are overdue, of all that are in the state now."""
+        now_s, names = self._clock.monotonic(), {claim.metadata.uid: claim.metadata.name for claim in claims}
+        self._since_s = {uid: self._since_s.get(uid, now_s) for uid in names}
+        overdue = {uid for uid, since_s in self._since_s.items() if now_s - since_s >= self._after_s}
+        for uid in sorted(overdue - self._reported):
+            log.warning(self._text, node_claim=names[uid])
+        self._reported = overdue
+        return overdue
 
 
 class _PodEvents:
@@ -161,6 +188,7 @@ class WatchedCluster:
         other_resources: more kinds that the plans depend on.
         removes_own_only: whether only nodes of the sandbox provider can be removed here. The others then belong to no
             NodeClaim: they take pods, and no plan removes them.
+        has_overlays: whether NodeOverlays are watched, too.
     """
 
     def __init__(
@@ -171,6 +199,7 @@ class WatchedCluster:
         other_resources: Sequence[ResourceType[Any]] = (),
         *,
         removes_own_only: bool = False,
+        has_overlays: bool = False,
     ) -> None:
         self._removes_own_only = removes_own_only
         self._informers = informers
@@ -178,10 +207,10 @@ class WatchedCluster:
         self._by_kind: dict[str, Informer[Any]] = {}
         self._usable: dict[str, _Usable] = {}
         self._clock = clock
-        self._launching_since_s: dict[str, float] = {}
-        self._given_up: set[str] = set()
+        self._unlaunched = _Overdue(clock, LAUNCHED_S_MAX, "NodeClaim has no machine, its pods are planned again")
+        self._unjoined = _Overdue(clock, REGISTERED_S_MAX, "NodeClaim has no node, pods are planned without it")
         self._pod_events = _PodEvents(clock)
-        for kind, resource in WATCHED.items():
+        for kind, resource in {**WATCHED, **(OVERLAYS if has_overlays else {})}.items():
             informer = self._by_kind[kind] = informers.informer(resource)
             handler = self._usable[kind] = _Usable(kind)
             informer.add_handler(handler)
@@ -218,9 +247,11 @@ class WatchedCluster:
         """Return the objects as they are now, as values that a plan may be made from in another thread."""
         # Nodes come and go under ever new names, so the times would pile up.
         self._pod_events.note_nodes([node.name for node in self.nodes()])
-        lists = {KINDS[kind][0]: self._objects_of(kind) for kind in WATCHED}
+        lists = {KINDS[kind][0]: self._objects_of(kind) for kind in self._by_kind}
+        lists["nodes"] = (*lists["nodes"], *self._undecoded_nodes(lists["node_claims"]))
         coming = self._coming_pods()
-        lists["node_claims"] = tuple(self._claims_that_count(lists["nodes"], lists["node_claims"]))
+        claims_that_count = self._claims_that_count(lists["nodes"], lists["node_claims"])
+        lists["node_claims"] = tuple(self._without_overdue(lists["nodes"], tuple(claims_that_count)))
         pools = lists["node_pools"] if self._node_pools is None else self._node_pools
         contents: dict[str, Any] = {
             **lists,
@@ -230,6 +261,7 @@ class WatchedCluster:
             "closed_pools": self._usable[NODE_POOLS.kind].left_out() if self._node_pools is None else {},
             "node_claims": (
                 *map(self._with_pod_event, lists["node_claims"]),
+                *map(undecoded_claim, self._undecoded_objects(NODE_CLAIMS.kind)),
                 *self._stand_in_claims(lists["nodes"], lists["node_claims"]),
             ),
         }
@@ -243,6 +275,10 @@ class WatchedCluster:
         """Return those of the names under which neither a node nor a NodeClaim is known."""
         claims = self._by_kind[NODE_CLAIMS.kind]
         return {name for name in names if self.node(name) is None and claims.get(name) is None}
+
+    def undecoded_names(self) -> AbstractSet[str]:
+        """Return the names of the nodes and NodeClaims that are there and cannot be decoded."""
+        return {item.name for kind in (NODES.kind, NODE_CLAIMS.kind) for item in self._undecoded_objects(kind)}
 
     def is_ready(self, name: str) -> bool:
         """Return True if there is a node or a NodeClaim of this name that takes pods."""
@@ -258,24 +294,46 @@ class WatchedCluster:
         They are not planned again; everybody else is. A machine that does not come is not waited for without end, and
         a NodeClaim that was not made here is not waited for at all.
         """
-        now_s = self._clock.monotonic()
-        launching = {
-            claim.metadata.uid: claim
+        launching = [
+            claim
             for claim in self.node_claims()
             if not claim.status.provider_id
             and claim.metadata.deletion_timestamp is None
             and PLANNED_PODS in claim.metadata.annotations
+        ]
+        overdue = self._unlaunched.among(launching)
+        return {
+            uid
+            for claim in launching
+            if claim.metadata.uid not in overdue
+            for uid in claim.metadata.annotations[PLANNED_PODS].split(",")
         }
-        self._launching_since_s = {uid: self._launching_since_s.get(uid, now_s) for uid in launching}
-        uids: set[str] = set()
-        for uid, claim in launching.items():
-            if now_s - self._launching_since_s[uid] < LAUNCHED_S_MAX:
-                uids.update(claim.metadata.annotations[PLANNED_PODS].split(","))
-            elif uid not in self._given_up:
-                log.warning("NodeClaim has no machine, its pods are planned again", node_claim=claim.metadata.name)
-                self._given_up.add(uid)
-        self._given_up &= launching.keys()
-        return uids
+
+    def _without_overdue(self, nodes: Iterable[ProvidedNode], claims: Sequence[NodeClaim]) -> Iterable[NodeClaim]:
+        """Yield the NodeClaims. One whose node has not joined in time counts as one without a machine."""
+        machine_ids = {node.spec.provider_id for node in nodes}
+        overdue = self._unjoined.among(
+            claim
+            for claim in claims
+            if claim.status.provider_id and claim.status.provider_id not in machine_ids
+            if claim.metadata.deletion_timestamp is None
+        )
+        for claim in claims:
+            if claim.metadata.uid in overdue:
+                claim = msgspec.structs.replace(claim, status=msgspec.structs.replace(claim.status, provider_id=""))
+            yield claim
+
+    def _undecoded_nodes(self, claims: Sequence[NodeClaim]) -> Iterable[ProvidedNode]:
+        """Yield what counts of nodes that cannot be decoded; without it their NodeClaims would wait for them."""
+        return (undecoded_node(broken_node, claims) for broken_node in self._undecoded_objects(NODES.kind))
+
+    def _undecoded_objects(self, kind: str) -> Iterable[BrokenObject]:
+        """Return the objects of a kind of which no state can be decoded."""
+        informer = self._by_kind[kind]
+        return sorted(
+            (item for item in informer.broken_objects() if item.name and informer.get(item.key) is None),
+            key=lambda item: item.key,
+        )
 
     def _objects_of(self, kind: str) -> tuple[Any, ...]:
         parts = self._usable[kind].parts

@@ -8,7 +8,7 @@ Source: karpenter pkg/controllers/disruption/helpers.go (SimulateScheduling), v1
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
@@ -16,7 +16,7 @@ from typing import Final
 from podium.provisioner.apis.labels import NODE_POOL
 from podium.provisioner.disruption.candidates import Candidate
 from podium.provisioner.disruption.conditions import is_under_consolidate_after
-from podium.provisioner.provisioning.plan import Plan, Unschedulable, plan_of
+from podium.provisioner.provisioning.plan import NodePlan, Plan, Unschedulable, plan_of
 from podium.provisioner.provisioning.plan_basis import PlanBasis
 from podium.provisioner.provisioning.provisioner import pending_pods, pods_of_leaving
 from podium.provisioner.provisioning.reasons import Reason
@@ -112,6 +112,10 @@ class Simulator:
         # A pod that waited before is no reason to keep a node.
         stranded = {key: stay.reason for key, stay in unschedulable.items() if key not in self._pending_keys}
         return Simulation(dataclasses.replace(plan, unschedulable=unschedulable), stranded)
+
+    def warnings(self, nodes: Iterable[NodePlan]) -> Iterable[str]:  # noqa: ARG002
+        """Return what is taken for granted of nodes to buy, as sentences: nothing, by Karpenter's rules."""
+        return ()
 
     def _find_resting(self, now_s: float) -> AbstractSet[str]:
         pools = {pool.metadata.name: pool for pool in self._basis.pools}

@@ -55,8 +55,9 @@ class PlacingPlanner:
             FieldError: an object has a value that has no meaning.
             ClusterError: an object cannot be used.
         """
-        plan = plan_with_podium(self.by_karpenter.basis(objects), self._cluster(objects), now_s)
-        return replace(plan, nodes=with_names(objects, plan.nodes))
+        basis = self.by_karpenter.basis(objects)
+        plan = plan_with_podium(basis, self._cluster(objects), now_s)
+        return replace(plan, nodes=with_names(objects, plan.nodes), warnings=(*basis.warnings, *plan.warnings))
 
     def removal(self, objects: ClusterObjects, now_s: float, fixed_nodes: AbstractSet[str]) -> Removal | None:
         """Plan as `Planner.removal` does."""

@@ -6,7 +6,7 @@ Owns the forked cluster that the plugins see while these nodes leave. Decides no
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -18,8 +18,9 @@ from podium.objects.resource_types import NODES, PODS
 from podium.provisioner.apis.objects import ClusterObjects, NodeClaim
 from podium.provisioner.disruption.candidates import Candidate
 from podium.provisioner.disruption.simulation import Simulation, Simulator, uninitialized_text
+from podium.provisioner.planners.local_storage import LocalStorage
 from podium.provisioner.planners.placed_plans import plan_with_podium
-from podium.provisioner.provisioning.plan import Unschedulable
+from podium.provisioner.provisioning.plan import NodePlan, Unschedulable
 from podium.provisioner.provisioning.plan_basis import PlanBasis
 from podium.provisioner.provisioning.reasons import in_own_words
 from podium.provisioner.state.evictions import Evictions
@@ -74,6 +75,12 @@ class PlacingSimulator(Simulator):
         pending = {pod.key for pod in basis.objects.pods if not pod.node_name}
         reasons = {**plan.reasons, **dict.fromkeys(plan.preempted, _PREEMPTED)}
         return Simulation(plan, {key: reason for key, reason in reasons.items() if key not in pending})
+
+    def warnings(self, nodes: Iterable[NodePlan]) -> Iterator[str]:
+        """Yield a sentence for each storage that new nodes are taken to have."""
+        storage = LocalStorage(self._cluster)
+        for node in nodes:
+            yield from storage.warnings(node.name, node.node.labels(node.name), node.pods)
 
     def _broken_gangs(self, candidates: Sequence[Candidate]) -> dict[str, Unschedulable]:
         """Return the pods of the candidates without which a gang that runs would have fewer members than it needs."""

@@ -88,7 +88,7 @@ class Planner:
         basis = self.basis(objects)
         plan = provision(basis, now_s)
         nodes = with_names(objects, with_candidates(basis, plan.nodes))
-        return replace(plan, nodes=within_node_limits(basis, nodes))
+        return replace(plan, nodes=within_node_limits(basis, nodes), warnings=basis.warnings)
 
     def removal(
         self,

@@ -75,6 +75,7 @@ class PlannedCommand:
             their nodes end only once they can go.
         savings: What is saved in an hour, or what takes its place where prices are not known.
         is_priced: Whether `savings` may be shown.
+        warnings: What is taken for granted of the nodes that take their place.
     """
 
     reason: DisruptionReason
@@ -86,6 +87,7 @@ class PlannedCommand:
     held: tuple[str, ...]
     savings: float
     is_priced: bool
+    warnings: tuple[str, ...] = ()
 
     @property
     def shown_savings(self) -> float | None:
@@ -103,7 +105,7 @@ class ConsolidationPlan:
         well_known: The labels that a NodeClaim need not define.
         is_partial: Whether the time was up before the search had ended; then no node has a blocker.
         in_own_words: Whether it is given in podium's words, since its rules judge where pods fit.
-        warnings: What was given and does not count.
+        warnings: What was given and does not count, and what is taken for granted.
         savings_max: What any search could save per hour at most, budgets aside; None unless the search is exhaustive.
     """
 
@@ -221,7 +223,9 @@ def plan_consolidation(
         state.basis.well_known,
         is_partial=limit.is_noticed,
         in_own_words=options.in_own_words,
-        warnings=state.basis.warnings,
+        warnings=tuple(
+            dict.fromkeys((*state.basis.warnings, *(text for command in commands for text in command.warnings)))
+        ),
         savings_max=bound,
     )
 
@@ -266,6 +270,7 @@ def _planned_command(
         held=aftermath.held,
         savings=command.savings(state.basis.well_known),
         is_priced=command.is_priced,
+        warnings=tuple(state.simulator.warnings(aftermath.new)),
     )
 
 

@@ -7,20 +7,30 @@ the caller, who gets the fault.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
 
 from podium.objects.affinity import Affinity, NodeAffinity, PodAffinity
-from podium.objects.core import Pod, PodSpec, PodStatus
-from podium.objects.errors import FieldError
-from podium.objects.meta import LabelSelector
+from podium.objects.core import NodeStatus, Pod, PodSpec, PodStatus
+from podium.objects.errors import FieldError, field_and_detail
+from podium.objects.meta import LabelSelector, ObjectMeta
 from podium.objects.requests import pod_requests_with_status
 from podium.objects.times import parse_time
 from podium.objects.unreadable import UnreadablePod, unread_field
+from podium.objects.wire import BrokenObject
 from podium.provisioner.apis.budgets import DisruptionBudgets
-from podium.provisioner.apis.objects import Budget, BudgetStatus, DaemonSet, NodePool, ProvidedNode
+from podium.provisioner.apis.labels import INITIALIZED, REGISTERED
+from podium.provisioner.apis.objects import (
+    Budget,
+    BudgetStatus,
+    DaemonSet,
+    NodeClaim,
+    NodePool,
+    ProvidedNode,
+    ProvidedNodeSpec,
+)
 from podium.provisioner.state.reading import check_expressions, check_object, check_selector
 
 _replace = msgspec.structs.replace
@@ -35,6 +45,29 @@ class UnusableNode(ProvidedNode, frozen=True, tag="Node"):
 
     field: str = ""
     detail: str = ""
+
+
+def undecoded_node(broken_node: BrokenObject, claims: Iterable[NodeClaim]) -> UnusableNode:
+    """Return what counts of a node that cannot be decoded: its name, and what its NodeClaim says of it."""
+    field, detail = field_and_detail(broken_node.detail)
+    metadata = ObjectMeta(name=broken_node.name, uid=broken_node.uid)
+    claim = next((claim for claim in claims if claim.status.node_name == broken_node.name), None)
+    if claim is None:
+        return UnusableNode(metadata=metadata, field=field, detail=detail)
+    # It has joined, else the NodeClaim would not name it: so pods must not wait for it.
+    labels = {**claim.metadata.labels, REGISTERED: "true", INITIALIZED: "true"}
+    return UnusableNode(
+        metadata=_replace(metadata, labels=labels),
+        spec=ProvidedNodeSpec(provider_id=claim.status.provider_id),
+        status=NodeStatus(capacity=claim.status.capacity),
+        field=field,
+        detail=detail,
+    )
+
+
+def undecoded_claim(broken_claim: BrokenObject) -> NodeClaim:
+    """Return what counts of a NodeClaim that cannot be decoded: that its name is taken."""
+    return NodeClaim(metadata=ObjectMeta(name=broken_claim.name, uid=broken_claim.uid))
 
 
 def usable_form(item: Any) -> tuple[Any | None, FieldError | None]:

@@ -68,6 +68,9 @@ CODES = (400, 403, 404, 409, 422, 500, 503, 504)
 REFUSALS: dict[str, Attack] = {
     **{f"code-{code}": partial(Faults.server_error, times=None, code=code, **EVICTION) for code in CODES},
     "busy": partial(Faults.too_many_requests, times=None, **EVICTION),
+    "busy-for-long": partial(Faults.too_many_requests, times=None, retry_after_s=86_400, **EVICTION),
+    "moved": partial(Faults.invalid_answer, times=None, code=307, body=PAGE, **EVICTION),
+    "half": partial(Faults.invalid_answer, times=None, code=201, body='{"kind": "Sta', **EVICTION),
     "page": partial(Faults.invalid_answer, times=None, code=200, body=PAGE, **EVICTION),
     "null": partial(Faults.invalid_answer, times=None, code=201, body="null", **EVICTION),
     "silence": partial(Faults.latency, delay_s=600.0, **EVICTION),
@@ -98,6 +101,9 @@ LISTS = (
     "null",
     json.dumps({"kind": "NodeList", "apiVersion": "v1", "metadata": {}, "items": [{"metadata": {}}]}),
     json.dumps({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": []}),
+    "",
+    "[" * 100_000,
+    json.dumps({"kind": "NodeList", "apiVersion": "v1", "metadata": {"continue": 7}, "items": []}),
 )
 
 
@@ -150,3 +156,29 @@ async def test_a_running_pod_that_planning_cannot_use_still_fills_its_node(clust
     await cluster.put_unschedulable(pod("late", cpu="1"))
     async with cluster.run_provisioner():
         assert name in await cluster.wait_nodes(2)
+
+
+async def test_a_node_that_is_refused_for_long_holds_up_neither_others_nor_removals(cluster: Faulty) -> None:
+    (name,) = await cluster.bought(1)
+    await cluster.admin.delete(f"{PODS}/web-0")
+    async with cluster.run_provisioner():
+        await cluster.wait_gone(name)
+        cluster.faults.too_many_requests(1, retry_after_s=86_400, verb="create", resource="nodes")
+        await cluster.put_unschedulable(pod("first", cpu="3500m"))
+
+        async def is_refused() -> bool:
+            return not cluster.faults.rules
+
+        await eventually(is_refused)
+        await cluster.put_unschedulable(pod("second", cpu="3500m"))
+        await cluster.wait_nodes(1)
+
+
+async def test_an_odd_answer_about_a_node_that_exists_ends_nothing(cluster: Faulty) -> None:
+    """The name is taken, and whose it is cannot be read."""
+    for body in (PAGE, "null", json.dumps({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "x"}})):
+        cluster.faults.invalid_answer(1, code=200, body=body, verb="get", resource="nodes")
+    cluster.faults.server_error(3, code=409, verb="create", resource="nodes")
+    async with cluster.run_provisioner():
+        await cluster.put_unschedulable(*pods(1, cpu="3500m"))
+        await cluster.wait_nodes(1)

@@ -16,13 +16,14 @@ from podium.client.backoff import Backoff, BackoffPolicy
 from podium.client.informer_set import InformerSet
 from podium.client.session import ApiSession
 from podium.objects.api_errors import ApiError, Forbidden
+from podium.objects.wire import BrokenObject
 from podium.provisioner.apis.objects import ProvidedNode
 from podium.provisioner.controller.disruption import DisruptionLoop
 from podium.provisioner.controller.loops import run_again_and_again
 from podium.provisioner.controller.nominations import Nominations
 from podium.provisioner.controller.provisioning import ProvisioningLoop
 from podium.provisioner.controller.purchasing import Purchasing
-from podium.provisioner.controller.watched import WATCHED, WatchedCluster
+from podium.provisioner.controller.watched import OVERLAYS, WATCHED, WatchedCluster
 from podium.provisioner.disruption.sandbox_nodes import manifest_of
 from podium.provisioner.planners.planner import Planner, Removal
 from podium.provisioner.provisioning.batching import BatchingWindow
@@ -70,15 +71,25 @@ class WallClock(LoopClock):
 class Bench:
     """One process: its watch, its loops, and what they have reported."""
 
-    def __init__(self, world: World, period_s: float = 10.0, *, removes_own_only: bool = False) -> None:
+    def __init__(
+        self,
+        world: World,
+        period_s: float = 10.0,
+        *,
+        removes_own_only: bool = False,
+        settings: Settings = Settings(),  # noqa: B008 - immutable
+    ) -> None:
         self.world = world
         self.clock = clock = WallClock(world)
         self.errors: list[str] = []
         self.plans: list[Plan] = []
+        self.refused: list[str] = []
         self.removals: list[Removal] = []
         self._informers = informers = InformerSet(cast(ApiSession, None), clock=clock, random=Random(0))
-        self.watched = cluster = WatchedCluster(informers, clock, removes_own_only=removes_own_only)
-        self.planner = planner = Planner(catalogue(*TYPES[:2]), Settings())
+        self.watched = cluster = WatchedCluster(
+            informers, clock, removes_own_only=removes_own_only, has_overlays=settings.uses_overlays
+        )
+        self.planner = planner = Planner(catalogue(*TYPES[:2]), settings)
         self.purchasing = purchasing = Purchasing(self, cluster, clock)
         nominations = Nominations(clock, 20.0)
         self.provisioning = ProvisioningLoop(
@@ -96,7 +107,7 @@ class Bench:
             period_s=period_s,
             validated_after_s=15.0,
         )
-        for kind in WATCHED.values():
+        for kind in (*WATCHED.values(), *(OVERLAYS.values() if settings.uses_overlays else ())):
             informers.informer(kind).set_synced()
         for document in world.documents.values():
             self.see(document)
@@ -121,13 +132,18 @@ class Bench:
             self.see(document)
 
     def see(self, document: Document) -> None:
-        resource = WATCHED[document["kind"]]
+        resource = {**WATCHED, **OVERLAYS}[document["kind"]]
         self._informers.informer(resource).put(msgspec.convert(document, resource.type))
+
+    def see_broken(self, kind: str, name: str) -> None:
+        """Show an object that cannot be decoded."""
+        report = BrokenObject(kind, "", name, f"uid-{name}", "1", "Expected `int`, got `str` - at `$.spec.x`")
+        self._informers.informer(WATCHED[kind]).mark_broken(report, deleted=False)
 
     def drop(self, document: Document) -> None:
         """An object that is gone."""
         del self.world.documents[document["kind"], document["metadata"]["name"]]
-        resource = WATCHED[document["kind"]]
+        resource = {**WATCHED, **OVERLAYS}[document["kind"]]
         self._informers.informer(resource).drop(msgspec.convert(document, resource.type))
 
     # ------------------------------------------------------------ the provider
@@ -164,8 +180,9 @@ class Bench:
         if is_error:
             self.errors.append(loop)
 
-    def record_plan(self, plan: Plan, bought: tuple[NodePlan, ...]) -> None:
+    def record_plan(self, plan: Plan, bought: tuple[NodePlan, ...], refused_nodes: tuple[NodePlan, ...] = ()) -> None:
         self.plans.append(plan)
+        self.refused.extend(node.name for node in refused_nodes)
 
     def record_removal(self, removal: Removal | None) -> None:
         if removal is not None:

@@ -6,6 +6,7 @@ from podium.engine.cluster import Cluster
 from podium.provisioner.disruption.disruption_state import DisruptionState
 from podium.provisioner.disruption.simulation import Simulation
 from podium.provisioner.planners.placing_simulator import PlacingSimulator
+from podium.provisioner.reports.consolidation_plan import plan_consolidation
 from podium.provisioner.state.reading import read_objects
 from podium.provisioner.state.settings import Settings
 from tests.gang_manifests import UPSTREAM, group
@@ -109,6 +110,46 @@ def test_room_is_kept_for_pods_of_daemon_sets_that_are_still_to_come():
     cluster = [machine("a"), machine("b"), pod("stays", node="b", cpu="2"), pod("moves", node="a", cpu="2")]
     assert _keys(_without("a", *cluster).plan.existing) == {"b": ["default/moves"]}
     assert _keys(_without("a", *cluster, daemon_set(cpu="100m")).plan.existing) == {}
+
+
+def test_storage_that_a_new_node_is_taken_to_have_is_said_by_a_whole_consolidation():
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": "default"},
+        "spec": {"storageClassName": "local", "resources": {"requests": {"storage": "5Gi"}}},
+        "status": {"phase": "Pending"},
+    }
+    storage = [
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": "local"},
+            "provisioner": "topolvm.io",
+            "volumeBindingMode": "WaitForFirstConsumer",
+        },
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "CSIDriver",
+            "metadata": {"name": "topolvm.io"},
+            "spec": {"storageCapacity": True},
+        },
+    ]
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    waits = pod("waits", cpu="200m", volumes=volumes)
+    on_demand = node_pool(requirements=[requirement(CAPACITY_TYPE, "In", "on-demand")])
+    objects = cluster(machine("a", 16), pod("web", node="a"), waits, claim, *storage, on_demand)
+    kinds = ("Node", "Pod", "PersistentVolumeClaim", "StorageClass", "CSIDriver")
+    running_cluster = Cluster.load(
+        [{"apiVersion": "v1", **manifest} for manifest in objects if manifest["kind"] in kinds]
+    )
+    make = partial(PlacingSimulator, running_cluster)
+    state = DisruptionState.of(read_objects(objects), catalogue(*TYPES), Settings(), NOW, make)
+    plan = plan_consolidation(state)
+    (command,) = plan.commands
+    (warning,) = plan.warnings
+    assert warning.startswith(f"node {command.new[0].name} is taken to have enough storage of class local")
+    assert "default/waits" in warning
 
 
 def _gang(count: int, nodes: str, min_count: int):
