@@ -45,6 +45,7 @@ class _Commands(CommandGroup):
         "estimate",
         "estimator",
         "evaluate",
+        "outlook",
         "plan",
         "provisioner",
         "record",

@@ -43,7 +43,8 @@ async def list_objects(
         ClusterError: the cluster cannot be reached, or denies the request. The message has advice.
     """
     credentials = await load(kubeconfig=kubeconfig, context=context, clock=SystemClock())
-    async with ApiSession(credentials) as session:
+    # Only asked to list: a session that refuses writes cannot be made to write by any mistake.
+    async with ApiSession(credentials, may_write=lambda: False) as session:
         try:
             objects = []
             for resource in dict.fromkeys(

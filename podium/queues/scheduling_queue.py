@@ -398,13 +398,17 @@ class SchedulingQueue:
 
     def reload(self, profiles: Sequence[QueueProfile]) -> None:
         """Replace the profiles by new ones of the same names; retry every pod that the old ones rejected or gated."""
-        self._hints.replace({profile.scheduler_name: profile.hints for profile in profiles})
-        self._queued.unschedulable.label_readers = self._hints.label_readers()
-        self._pre_enqueue_check.plugins = pre_enqueue_plugins(profiles)
+        self.replace_plugins(profiles)
         interest = self._hints.interest(CONFIGURATION_RELOAD)
         for info in list(self._queued.unschedulable):
             self._requeuing.requeue(info, Strategy.AFTER_BACKOFF, interest.label)
         self._record(interest, None, None)
+
+    def replace_plugins(self, profiles: Sequence[QueueProfile]) -> None:
+        """Ask other instances of the same plugins from now on, which decide as those before did."""
+        self._hints.replace({profile.scheduler_name: profile.hints for profile in profiles})
+        self._queued.unschedulable.label_readers = self._hints.label_readers()
+        self._pre_enqueue_check.plugins = pre_enqueue_plugins(profiles)
 
     # ------------------------------------------------------------ timers
 

@@ -53,7 +53,9 @@ def run(main: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
         gc.unfreeze()
 
 
-def sandbox_of(objects: Iterable[Json], *, controllers: bool = False) -> AbstractAsyncContextManager[Sandbox]:
+def sandbox_of(
+    objects: Iterable[Json], *, controllers: bool = False, **options: float
+) -> AbstractAsyncContextManager[Sandbox]:
     """A sandbox with these objects, whose time is the loop's."""
     loop, uids = asyncio.get_running_loop(), Random(1)
     sandbox = Sandbox(
@@ -61,6 +63,7 @@ def sandbox_of(objects: Iterable[Json], *, controllers: bool = False) -> Abstrac
         new_uid=lambda: f"{uids.getrandbits(64):016x}",
         controllers=controllers,
         bookmark_interval_s=1000.0,
+        **options,
     )
     for manifest in objects:
         sandbox.store.put_raw(manifest)
@@ -92,11 +95,11 @@ async def daemon_beside(sandbox: Sandbox, seed: int) -> Any:
         await end.wait()
 
 
-async def at_rest(sandbox: Sandbox) -> None:
+async def at_rest(sandbox: Sandbox, rest_s: float = REST_S) -> None:
     """Wait until no pod has changed for a while."""
     loop = asyncio.get_running_loop()
     since, former, limit = loop.time(), _pods(sandbox), loop.time() + _REST_S_MAX
-    while loop.time() < since + REST_S:
+    while loop.time() < since + rest_s:
         assert loop.time() < limit, f"pods still change after {_REST_S_MAX} s"
         await asyncio.sleep(_TICK_S)
         pods = _pods(sandbox)
