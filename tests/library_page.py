@@ -32,6 +32,8 @@ from podium.insight import (
     NodeScore,
     Why,
 )
+from podium.insight.outlook import Outlook, PodOutlook
+from podium.insight.pod_ends import PodEnd
 from podium.insight.trial import Blocked, Preemption, Refused
 from podium.insight.what_if import Move, Outcome, Pending, Spread, Usage
 from podium.library import Cluster, Clusters, Division
@@ -46,12 +48,12 @@ SECTIONS = {
     "Placing pods": ("place", "place_all", "undo"),
     "Asking": (
         *("schedule", "evaluate", "scores", "scores_frame", "why", "fixes"),
-        *("capacity", "capacity_together", "headroom", "utilisation", "what_if", "plan"),
+        *("capacity", "capacity_together", "headroom", "utilisation", "what_if", "outlook", "plan"),
     ),
 }
 NOT_FOR_USERS = {
     *("engine", "engine_to_ask", "profiles", "put_pending", "put", "drop", "store", "framework_for", "read_pod"),
-    "release",
+    *("configuration", "release"),
     *("gates_of", "in_queue_order", "nominate", "place_without_preemption", "place_with_its_claims", "put_workload_of"),
     *("admission", "admit_by", "asked", "create", "create_claims", "claims_of", "read", "with_workload_of"),
 }
@@ -62,6 +64,7 @@ VALUES = (
     *(DeviceGroup, NodeRefusal, UnmetRequest, Mismatch, Holder, GangStory),
     *(Fixes, Fix, Edit, EditKind, GangFix, GangEdit),
     *(Capacity, NodeCapacity, GangCapacity, Headroom),
+    *(Outlook, PodOutlook, PodEnd),
     *(Division, ClusterShare),
     *(Usage, Outcome, Move, Pending, Preemption, Blocked, Refused, Spread, PlanReport),
 )

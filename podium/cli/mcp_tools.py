@@ -1,7 +1,7 @@
 """The tools of `podium mcp`: each asks the cluster one question of podium. None of them changes anything.
 
-Arguments are typed, and the protocol's library refuses others before a tool is called. What the cluster itself refuses is
-an error that begins with the name of the argument. Answers are bounded in size (`bounded_answer`) and in time.
+Arguments are typed, and the protocol's library refuses others before a tool is called. What the cluster itself refuses
+is an error that begins with the name of the argument. Answers are bounded in size (`bounded_answer`) and in time.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
+from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
 from podium.cli.bounded_answer import bounded
@@ -33,9 +34,7 @@ _DEFAULT_NAMESPACE: Final = "default"
 Answer: TypeAlias = dict[str, Any]
 PodArgument: TypeAlias = Annotated[
     str | dict[str, Any],
-    Field(
-        description="A pod of the cluster as NAMESPACE/NAME, or the manifest of a pod or of a workload with a pod template."
-    ),
+    Field(description="A pod of the cluster as NAMESPACE/NAME, or the manifest of a pod or of a workload with pods."),
 ]
 StepsArgument: TypeAlias = Annotated[
     list[dict[str, Any]],
@@ -48,7 +47,7 @@ StepsArgument: TypeAlias = Annotated[
 ]
 
 
-class ToolProblemError(Exception):
+class ToolProblemError(ToolError):
     """A question that cannot be answered; the message begins with the name of the argument that is the reason."""
 
 

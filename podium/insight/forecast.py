@@ -1,11 +1,11 @@
 """Answers when pods get a node: now, after a preemption, when other pods end, or never.
 
 The cluster is played from now on (`rehearsal`). What gets no node by the last end that an object announces is asked
-about in two more worlds: one in which all pods have ended that end by themselves at an unknown time, and one without all
-pods that can leave. What is ruled out there on every node (`possible_nodes`) never runs.
+about in two more worlds: one in which all pods have ended that end by themselves at an unknown time, and one without
+all pods that can leave. What is ruled out there on every node (`possible_nodes`) never runs.
 
 Cost: a rehearsal of the cluster's own pending pods, once for a cluster as it is; then an attempt or two for a pod, and
-another rehearsal for a pod that changes what others get, or may have to wait for an end at a time that is known.
+another rehearsal for a pod that comes and may have to wait for an end at a time that is known.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from podium.objects.resource_types import PODS
 _NODES_MAX: Final = 10
 _ENDS_MAX: Final = 20
 _FIXES_MAX: Final = 3
+_AT_ONCE_S: Final = 1.0
 
 
 class Forecast:
@@ -61,16 +62,17 @@ class Forecast:
         self.at_s = at_s
         self._rehearsal = rehearsal = Rehearsal(self.cluster, limit, start_s=at_s)
         self.asked: Sequence[str] = ()
+        self._start = self.cluster
+        rehearsal.play_queue()
         if step is not None:
+            # The pods that wait already have been tried before others come.
             step.carry_out(rehearsal)
             rehearsal.reconcile()
             self.asked = _pods_in(step, rehearsal.world)
-        self._start = self.cluster if step is None else rehearsal.world.fork()
-        rehearsal.play_queue()
+            self._start = rehearsal.world.fork()
+            rehearsal.play_queue()
         self._world_now = rehearsal.world.fork()
         self._has_dated_ends = rehearsal.has_ends_to_come
-        movers = [pod.priority for pod in map(self.pod, {*rehearsal.turns, *rehearsal.preemptions}) if pod is not None]
-        self._priority_min = min(movers, default=None)
         self._fixes: dict[int, Fixes] = {}
         self.is_partial = False
         try:
@@ -104,12 +106,8 @@ class Forecast:
 
     def of_new_pod(self, pod: Pod, *, fix: bool, limit: TimeLimit = UNLIMITED) -> Outlook | None:
         """Return the outlook of a pod that the cluster does not have yet; None if it has to be played."""
-        # A pod that goes before others changes what they get, and so what is left for it later.
-        if self._priority_min is not None and self._priority_min < pod.priority:
-            return None
         placement = self._world_now.fork().place_with_its_claims(pod)
-        tried = self._rehearsal.first_attempts
-        ahead = sum(other.priority >= pod.priority for other in map(self.pod, tried) if other is not None)
+        ahead = len(self._rehearsal.first_attempts)
         if placement.node is not None:
             answer = PodOutlook(pod.key, Verdict.NOW, placement.node, ahead=ahead)
         elif placement.nominated_node is not None and placement.victims:
@@ -147,7 +145,9 @@ class Forecast:
         if preemption is not None and {end.pod for end in ends} & set(preemption.victims):
             return PodOutlook(key, Verdict.AFTER_PREEMPTION, turn.node, turn.at_s, preemption.victims, ahead=ahead)
         # Those that made room on its node; in its absence the last ones, which opened another way.
-        causes = [end for end in ends if end.node == turn.node] or [end for end in ends if end.at_s == turn.at_s]
+        causes = [end for end in ends if end.node == turn.node] or [
+            end for end in ends if end.at_s is not None and turn.at_s - end.at_s < _AT_ONCE_S
+        ]
         return PodOutlook(key, Verdict.LATER, turn.node, turn.at_s, ends=causes[-_ENDS_MAX:], ahead=ahead)
 
     # ------------------------------------------------------------ pods for which no object gives a time
@@ -207,7 +207,7 @@ class Forecast:
         return self._rehearsal.world_without(lambda pod: not pod.node_name or is_movable(pod))
 
     def _fixes_of(self, pod: Pod, limit: TimeLimit) -> Fixes:
-        # By id, since replicas share their spec, which the world keeps alive; a search takes longer than the rest of the answer.
+        # By id, since replicas share their spec, which the world keeps alive.
         if id(pod.spec) not in self._fixes:
             self._fixes[id(pod.spec)] = self._world_now.fixes(pod, _FIXES_MAX, limit)
         return self._fixes[id(pod.spec)]

@@ -1,8 +1,8 @@
 """Plays what a cluster does by itself from now on: attempts in queue order, preemptions, and the ends of pods.
 
 Time passes: a pod ends when an object says that it ends at the latest (`pod_ends`), the victims of a preemption at the
-end of their grace period. Then controllers act and the pods that waited for that are tried again, by the scheduler's own
-queue. Attempts and bindings take no time, and nothing happens that no object announces.
+end of their grace period. Then controllers act and the pods that waited for that are tried again, by the scheduler's
+own queue. Attempts and bindings take next to no time, and nothing happens that no object announces.
 
 The members of a gang that is not complete are placed together or not at all, one after the other as they are tried.
 """
@@ -14,6 +14,8 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec.structs import replace
 
 from podium.engine.cluster import stays_on_node
 from podium.engine.errors import ClusterError
@@ -31,6 +33,8 @@ from podium.objects.resource_types import PODS, RESOURCE_CLAIMS
 
 _ATTEMPTS_MAX: Final = 200
 """The attempts at one pod: pods that preempt each other could move for ever."""
+
+_ATTEMPT_S: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +171,8 @@ class Rehearsal(Trial):
         pod = self.waiting.pop()
         if pod is None:
             return False
+        # Each ends a little later than the one before: pods are tried again in the order in which they were rejected.
+        self.clock.advance(_ATTEMPT_S)
         self.first_attempts.setdefault(pod.key)
         count = self._attempt_counts[pod.key] = self._attempt_counts.get(pod.key, 0) + 1
         if count > _ATTEMPTS_MAX:
@@ -217,6 +223,10 @@ class Rehearsal(Trial):
         elif placement.nominated_node is not None and placement.victims:
             victims = tuple(victim.key for victim in placement.victims)
             self.preemptions[pod.key] = PodPreemption(placement.nominated_node, victims)
+        if placement.node is None and (placement.nominated_node is not None or placement.loses_nomination):
+            # The scheduler writes it into the status, and tries that node first the next time.
+            status = replace(pod.status, nominated_node_name=placement.nominated_node or "")
+            self.world.put(PODS, replace(pod, status=status))
         return super()._note(placement)
 
     # ------------------------------------------------------------ other worlds

@@ -19,6 +19,7 @@ LAST_END_S: Final = 90
 NAMESPACE: Final = "default"
 _APPS: Final = ("web", "db", "batch")
 _ZONES: Final = ("zone-a", "zone-b")
+_CONTROLLER: Final = "batch.kubernetes.io/controller-uid"
 _TRACKING: Final = "batch.kubernetes.io/job-tracking"
 
 
@@ -103,6 +104,7 @@ def _running(name: str, node: str, cpu: int, chance: Random) -> list[Json]:
             job["spec"]["activeDeadlineSeconds"] = chance.randint(20, LAST_END_S - GRACE_S) - began
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": f"job-{name}", "uid": f"uid-job-{name}"}
         metadata |= {"ownerReferences": [owner | {"controller": True}], "finalizers": [_TRACKING]}
+        labels = {**labels, _CONTROLLER: f"uid-job-{name}", "batch.kubernetes.io/job-name": f"job-{name}"}
         extra.append(job)
     pod = manifests.pod(
         name,
@@ -127,7 +129,7 @@ def _job(name: str, labels: Json, spec: Json, cpu: int, began: float) -> Json:
             "parallelism": 1,
             "completions": 1,
             "backoffLimit": 6,
-            "selector": {"matchLabels": {"batch.kubernetes.io/controller-uid": f"uid-{name}"}},
+            "selector": {"matchLabels": {_CONTROLLER: f"uid-{name}"}},
             "template": {"metadata": {"labels": labels}, "spec": template_spec},
         },
         "status": {"startTime": _time(began), "active": 1},

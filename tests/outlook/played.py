@@ -22,15 +22,30 @@ from podium.sandbox.resources import resource_named
 from tests.manifests import Json
 from tests.outlook.clusters import GRACE_S, LAST_END_S, NAMESPACE, waiting_cluster
 from tests.provisioned.sandboxed import at_rest, daemon_beside, run, sandbox_of
-from tests.virtual_time import START_S
+from tests.virtual_time import START_S, LoopClock
 
 _FOR_EVER_S: Final = 1e9
+_SOONEST: Final = list(Verdict)
 _TICK_S: Final = 0.5
 _REST_S: Final = 14.0
 """A pod that is tried again is tried within 10 s."""
 _LATE_S: Final = 16.0
 """How much later than its time a pod may be bound: stand-ins act with a delay, and a backoff may last 10 s."""
 _EARLY_S: Final = 1.5
+
+
+class TickingClock(LoopClock):
+    """A clock on which no two moments are the same, so that pods have an order in the queue."""
+
+    def __init__(self) -> None:
+        self._readings = 0
+
+    def now(self) -> float:
+        return START_S + self.monotonic()
+
+    def monotonic(self) -> float:
+        self._readings += 1
+        return super().monotonic() + 1e-7 * self._readings
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +97,15 @@ def check_outlooks(seed: int) -> CheckedOutlooks:
         play = run(partial(_play, waiting.objects, waiting.comer, seed))
         # Replicas have other names there, and any of them may be the first.
         comers = sorted(play.comers, key=lambda name: _when(play.bindings.get(name)))
-        ordered = sorted(outlooks, key=lambda answer: (list(Verdict).index(answer.verdict), answer.by_s or START_S))
+        ordered = sorted(outlooks, key=lambda answer: (_SOONEST.index(answer.verdict), answer.by_s or 0.0, answer.node))
         if len(comers) != len(ordered):
             checked.faults.append(f"{len(ordered)} pods were expected to come, and {len(comers)} came")
         _check(comers, dict(zip(comers, ordered, strict=False)), play, checked)
     return checked
 
 
-def _when(binding: Binding | None) -> float:
-    return _FOR_EVER_S if binding is None else binding.after_s
+def _when(binding: Binding | None) -> tuple[float, str]:
+    return (_FOR_EVER_S, "") if binding is None else (binding.after_s, binding.node)
 
 
 # ---------------------------------------------------------------- the sandbox
@@ -99,9 +114,11 @@ def _when(binding: Binding | None) -> float:
 async def _play(objects: Iterable[Json], comer: Json | None, seed: int) -> Play:
     play = Play()
     sandbox = sandbox_of(objects, controllers=True, kubelet_delay_s=float(GRACE_S), job_s=_FOR_EVER_S)
-    async with sandbox, daemon_beside(sandbox, seed):
+    async with sandbox, daemon_beside(sandbox, seed, TickingClock()):
         loop = asyncio.get_running_loop()
         names = {pod["metadata"]["name"] for pod in sandbox.store.list("pods")}
+        # The others are in the queue by then.
+        await asyncio.sleep(_TICK_S)
         if comer is not None:
             sandbox.store.create(comer, namespace=NAMESPACE)
         watch = asyncio.create_task(_watch(sandbox, play))

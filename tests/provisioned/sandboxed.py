@@ -18,6 +18,7 @@ from podium.config import default_configuration
 from podium.daemon.app import App
 from podium.daemon.faces import FACES, stall_watch
 from podium.daemon.options import Options
+from podium.lib.clock import Clock
 from podium.sandbox.embedded import Sandbox
 from tests.manifests import Json
 from tests.simulation.network import SimulatedLoop
@@ -71,13 +72,13 @@ def sandbox_of(
 
 
 @asynccontextmanager
-async def daemon_beside(sandbox: Sandbox, seed: int) -> Any:
+async def daemon_beside(sandbox: Sandbox, seed: int, clock: Clock | None = None) -> Any:
     """The daemon as it is, with one source of randomness."""
     start, end = anyio.Event(), anyio.Event()
     app = App(
         default_configuration(),
         Options(master=sandbox.url, secure_port=0, recorder_bytes=0),
-        clock=LoopClock(),
+        clock=clock or LoopClock(),
         random=Random(seed),
         # Virtual time stands still while anybody works: the stall watch would see nothing.
         faces=tuple(face for face in FACES if face is not stall_watch),

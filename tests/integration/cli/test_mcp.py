@@ -51,11 +51,9 @@ def dump(tmp_path: Path) -> str:
 
 
 async def test_the_official_client_lists_the_tools_of_a_process_and_asks_each(dump: str) -> None:
-    command = [str(part) for part in guard([sys.executable, "-m", "podium", "mcp", "-f", dump])]
     parameters = StdioServerParameters(
         command=sys.executable, args=["-m", "podium", "mcp", "-f", dump], env=dict(os.environ)
     )
-    assert command
     with anyio.fail_after(PATIENCE_S):
         async with Client(parameters) as client:
             tools = (await client.list_tools()).tools
