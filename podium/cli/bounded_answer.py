@@ -45,9 +45,9 @@ def _shortened(value: Any, length: int, place: str, places: dict[str, int]) -> A
         if len(value) > length:
             places[place] = len(value)
         return [_shortened(part, length, f"{place}[]", places) for part in value[:length]]
-    if isinstance(value, str) and len(value) > (most := max(length * _TEXT_PER_ENTRY, _TEXT_MIN)):
+    if isinstance(value, str) and len(value) > (text_max := max(length * _TEXT_PER_ENTRY, _TEXT_MIN)):
         places[place] = len(value)
-        return value[:most]
+        return value[:text_max]
     return value
 
 

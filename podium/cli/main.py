@@ -45,6 +45,7 @@ class _Commands(CommandGroup):
         "estimate",
         "estimator",
         "evaluate",
+        "mcp",
         "outlook",
         "plan",
         "provisioner",

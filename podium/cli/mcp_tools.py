@@ -52,7 +52,7 @@ class ToolProblemError(ToolError):
 
 
 class Tools:
-    """The tools, which are asked one after the other.
+    """The tools, which are target one after the other.
 
     Args:
         limit_s: how long a question may take; 0 for any time.
@@ -79,26 +79,26 @@ class Tools:
         """Explain why a pod is pending, or why it is where it is: every blocker of every node, scores, preemption."""
 
         def ask(cluster: Cluster, limit: TimeLimit) -> Answer:
-            asked = _pod(cluster, pod)
+            target = _pod(cluster, pod)
             with _naming("node"):
                 if node:
                     node_named(cluster, node)
             with _naming("pod"):
-                return cluster.why(asked, node, limit).as_dict()
+                return cluster.why(target, node, limit).as_dict()
 
         return self._ask(ask)
 
     def fixes(
         self,
         pod: PodArgument,
-        most: Annotated[int, Field(description="How many sets of edits to look for.", ge=1, le=10)] = 5,
+        count: Annotated[int, Field(description="How many sets of edits to look for.", ge=1, le=10)] = 5,
     ) -> Answer:
         """Find the smallest sets of edits of the pod or the cluster after which a pending pod fits, as JSON Patches."""
 
         def ask(cluster: Cluster, limit: TimeLimit) -> Answer:
-            asked = _pod(cluster, pod)
+            target = _pod(cluster, pod)
             with _naming("pod"):
-                return cluster.fixes(asked, most, limit).as_dict(explain=True)
+                return cluster.fixes(target, count, limit).as_dict(explain=True)
 
         return self._ask(ask)
 
@@ -115,9 +115,9 @@ class Tools:
         """Count how many more pods like this one the scheduler would place, and say what limits them."""
 
         def ask(cluster: Cluster, limit: TimeLimit) -> Answer:
-            asked = _pod(cluster, pod)
+            target = _pod(cluster, pod)
             with _naming("pod"):
-                return cluster.capacity(asked, limit=limit).as_dict(explain=False)
+                return cluster.capacity(target, limit=limit).as_dict(explain=False)
 
         return self._ask(ask)
 
@@ -131,8 +131,8 @@ class Tools:
         def ask_at(read: ReadCluster, limit: TimeLimit) -> Answer:
             cluster = read.load_result.cluster
             with _naming("pod"):
-                asked = located(cluster, _pod(cluster, pod))
-                outlook = outlook_of(cluster, asked, read.at_s, fix=fix, limit=limit)
+                target = located(cluster, _pod(cluster, pod))
+                outlook = outlook_of(cluster, target, read.at_s, fix=fix, limit=limit)
             return outlook.as_dict() | {"text": list(outlook.lines())}
 
         return self._ask_at(ask_at)
@@ -166,13 +166,13 @@ class Tools:
 
         return self._ask_at(ask_at)
 
-    def queue(self, most: Annotated[int, Field(description="How many pods to list.", ge=1, le=1000)] = 100) -> Answer:
+    def queue(self, count: Annotated[int, Field(description="How many pods to list.", ge=1, le=1000)] = 100) -> Answer:
         """List the pending pods in the order in which the scheduler tries them, with what it says of each."""
 
         def ask(cluster: Cluster, _: TimeLimit) -> Answer:
             pending = sorted((pod for pod in cluster.pods if not pod.node_name), key=_age)
             pods = [_entry(pod) for pod in cluster.in_queue_order(pending)]
-            return {"pending": len(pods), "pods": pods[:most]}
+            return {"pending": len(pods), "pods": pods[:count]}
 
         return self._ask(ask)
 

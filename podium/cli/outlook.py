@@ -85,12 +85,12 @@ def command(
         pods = [] if step is None else pods_applied([step])
         load_result = load_cluster(clusters, (kubeconfig, context), config, plugins, pods)
         name = PodName.read(pod, namespace)
-        asked = (
+        target = (
             step.objects if step is not None else name.in_context(clusters, kubeconfig, context).found_in(load_result)
         )
         outlook = outlook_of(
             load_result.cluster,
-            asked if isinstance(asked, Sequence) else asked.key,
+            target if isinstance(target, Sequence) else target.key,
             _time_of(load_result, is_dump=bool(clusters)) if at_s is None else at_s,
             limit=current_time_limit(),
         )

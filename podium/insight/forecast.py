@@ -130,8 +130,8 @@ class Forecast:
 
     def _outlook(self, key: str, *, fix: bool, limit: TimeLimit) -> PodOutlook:
         rehearsal = self._rehearsal
-        tried = list(rehearsal.first_attempts)
-        ahead = tried.index(key) if key in rehearsal.first_attempts else len(tried)
+        order = list(rehearsal.first_attempts)
+        ahead = order.index(key) if key in rehearsal.first_attempts else len(order)
         why, turn = rehearsal.why.get(key, ""), rehearsal.turns.get(key)
         if turn is None:
             pod = self.pod(key)
@@ -215,7 +215,7 @@ class Forecast:
 
 def outlook_of(
     cluster: Cluster,
-    asked: str | Sequence[LocatedManifest],
+    target: str | Sequence[LocatedManifest],
     at_s: float,
     *,
     fix: bool = True,
@@ -225,7 +225,7 @@ def outlook_of(
     """Return when the pods in question get a node. The cluster is not changed.
 
     Args:
-        asked: the key of a pod of the cluster; or pods, workloads and what else goes with them, which are applied.
+        target: the key of a pod of the cluster; or pods, workloads and what else goes with them, which are applied.
         at_s: the time at which the question is asked, in seconds since the epoch.
         fix: look for edits after which a pod fits that otherwise never does.
         forecast: one of the cluster as it is, from the same time on.
@@ -235,16 +235,16 @@ def outlook_of(
         ScheduleError: an attempt failed.
         TimeIsUpError: the time was over before each pod was tried once.
     """
-    if isinstance(asked, str):
-        pod = pod_named(asked, cluster.store.objects(PODS))
+    if isinstance(target, str):
+        pod = pod_named(target, cluster.store.objects(PODS))
         if not pod.node_name:
             cluster.framework_for(pod)
         return (forecast or Forecast(cluster, at_s, limit)).of_pods([pod.key], fix=fix, limit=limit)
-    if forecast is not None and (pod_alone := _pod_alone(cluster, asked)) is not None:
+    if forecast is not None and (pod_alone := _pod_alone(cluster, target)) is not None:
         answer = forecast.of_new_pod(pod_alone, fix=fix, limit=limit)
         if answer is not None:
             return answer
-    step = Apply(", ".join(dict.fromkeys(item.location for item in asked)), asked)
+    step = Apply(", ".join(dict.fromkeys(item.location for item in target)), target)
     played = Forecast(cluster, at_s, limit, step)
     if not played.asked and not played.refused:
         raise ManifestError(f"{step.name}: there is neither a pod nor a workload with pods")
@@ -259,10 +259,10 @@ def located(cluster: Cluster, pod: PodLike) -> str | Sequence[LocatedManifest]:
     if isinstance(pod, str):
         return pod
     if isinstance(pod, Pod):
-        stored = cluster.store.get(PODS, pod.key)
+        current = cluster.store.get(PODS, pod.key)
         return (
             pod.key
-            if stored is not None and stored.uid == pod.uid
+            if current is not None and current.uid == pod.uid
             else [LocatedManifest(as_manifest(PODS, pod), "pod")]
         )
     return [LocatedManifest(pod, str(pod.get("kind") or "manifest"))]

@@ -80,8 +80,10 @@ class PodOutlook:
         lines = [f"now: {self.why}"] if self.why else []
         if self.ahead:
             lines.append(f"{self.ahead} pod{'s' * (self.ahead > 1)} ahead of it in the queue")
-        others = self.fixes.fixes[1:] if self.fixes is not None else ()
-        return lines + [f"or: {' and '.join(edit.text for edit in fix.edits)} (then on {fix.node})" for fix in others]
+        alternatives = self.fixes.fixes[1:] if self.fixes is not None else ()
+        return lines + [
+            f"or: {' and '.join(edit.text for edit in fix.edits)} (then on {fix.node})" for fix in alternatives
+        ]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the answer as JSON values; what does not apply is left out."""

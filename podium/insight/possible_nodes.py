@@ -66,23 +66,25 @@ def _partners(cluster: Cluster, pod: Pod) -> Iterator[Pod]:
     """Yield the other pods that a required affinity term of the pod selects."""
     namespaces = {item.key: item.metadata.labels for item in cluster.store.objects(NAMESPACES).values()}
     terms = pod_terms(pod).required_affinity
-    for other in cluster.store.objects(PODS).values():
-        metadata = other.metadata
+    for candidate in cluster.store.objects(PODS).values():
+        metadata = candidate.metadata
         labels = namespaces.get(metadata.namespace, {})
-        if other.uid != pod.uid and any(term.matches(metadata.namespace, metadata.labels, labels) for term in terms):
-            yield other
+        if candidate.uid != pod.uid and any(
+            term.matches(metadata.namespace, metadata.labels, labels) for term in terms
+        ):
+            yield candidate
 
 
 def _not_ruled_out(blockers: Blockers, *, without_affinity: bool = False) -> BoolArray:
     impossible = np.zeros(len(blockers.snapshot.nodes), np.bool_)
     for plugin in blockers.plugins:
-        rejected = blockers.rejected_by(plugin)
+        rejection = blockers.rejected_by(plugin)
         if plugin == _TOPOLOGY_SPREAD:
-            rejected &= blockers.unresolvable_by(plugin)
+            rejection &= blockers.unresolvable_by(plugin)
         elif plugin == _POD_AFFINITY and without_affinity:
             # What is left is anti-affinity, which a pod of the node that stays has, or excludes.
-            rejected &= ~blockers.unresolvable_by(plugin)
-        impossible |= rejected
+            rejection &= ~blockers.unresolvable_by(plugin)
+        impossible |= rejection
     return ~impossible
 
 

@@ -143,13 +143,13 @@ class Cluster(insight.Cluster):
             ClusterError: no profile serves the pod, or it cannot be read.
         """
         at_s = self.store.now_s if at is None else parse_time(at)
-        asked = located(self, pod)
+        target = located(self, pod)
         forecast = self._forecast
         if forecast is None or forecast.cluster._state is not self._state or forecast.at_s != at_s:
             # A workload is played with the rest of the cluster, and needs no forecast without it.
-            forecast = Forecast(self, at_s, limit) if isinstance(asked, str) or not _has_pods(pod) else None
+            forecast = Forecast(self, at_s, limit) if isinstance(target, str) or not _has_pods(pod) else None
             self._forecast = forecast if forecast is not None and not forecast.is_partial else None
-        return outlook_of(self, asked, at_s, fix=fix, limit=limit, forecast=forecast)
+        return outlook_of(self, target, at_s, fix=fix, limit=limit, forecast=forecast)
 
     def utilisation(self) -> Mapping[str, Mapping[str, Usage]]:
         """Return the pods' requests against the nodes' allocatable: by zone, `all` for all nodes, and by resource."""

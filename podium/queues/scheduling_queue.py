@@ -65,10 +65,8 @@ class SchedulingQueue:
         lookup: Looks up the latest version of a pod that the API server has sent; nominations are checked against it.
         wake: Called whenever a pod may have become ready to pop; must not call the queue.
         nominator: The nominated pods, if other components read them too; by default the queue creates its own.
-        listing_clock: A separate clock for the listing, so that reading it does not count as a reading of `clock`,
-            which may be recorded.
-        groups: How pods are scheduled in groups; None if each is scheduled alone. A pod of a group that waits by itself
-            is retried after its backoff, whatever events arrive.
+        listing_clock: A clock of the listing's own: readings of `clock` may be recorded.
+        groups: How pods are scheduled in groups; None if each is alone. A loose group's pods wait out their backoff.
         release: The release whose rules of the queue and of events apply.
     """
 
@@ -359,8 +357,6 @@ class SchedulingQueue:
 
         Args:
             pre_check: Only pods that pass it are requeued.
-
-        Cost: negligible if no plugin is interested in the event; otherwise see `EventMoves.move_all`.
         """
         interest = self._hints.interest(event)
         if interest.plugins or interest.is_wildcard:

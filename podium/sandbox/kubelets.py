@@ -92,8 +92,8 @@ class Kubelets:
         deadline_s, status = (pod.get("spec") or {}).get("activeDeadlineSeconds"), pod.get("status") or {}
         if deadline_s is None or status.get("phase") != "Running" or "startTime" not in status:
             return None
-        started = datetime.fromisoformat(status["startTime"])
-        return max(0.0, deadline_s - (self._store.now() - started).total_seconds())
+        start = datetime.fromisoformat(status["startTime"])
+        return max(0.0, deadline_s - (self._store.now() - start).total_seconds())
 
     def _work(self, time_s: float) -> None:
         records = self._store.collection(_PODS).records

@@ -82,26 +82,26 @@ def _fill(cluster: WaitingCluster, node: str, free: int, chance: Random) -> None
 
 def _running(name: str, node: str, cpu: int, chance: Random) -> list[Json]:
     labels = {"app": chance.choice(_APPS)}
-    began = -chance.randint(60, 600)
+    start_s = -chance.randint(60, 600)
     spec: Json = {"terminationGracePeriodSeconds": GRACE_S, "priority": chance.choice((-100, 0, 0, 0, 100))}
     if chance.random() < 0.08:
         spec["affinity"] = {"podAntiAffinity": _required(chance.choice(_APPS), chance.choice((HOSTNAME, ZONE)))}
     kind = chance.choice(("service", "service", "ending", "deadline", "deadline", "once", "job", "job-deadline"))
-    metadata: Json = {"creationTimestamp": _time(began)}
+    metadata: Json = {"creationTimestamp": _time(start_s)}
     extra: list[Json] = []
     if kind == "ending":
         # It was deleted just now.
         metadata |= {"deletionTimestamp": _time(GRACE_S), "deletionGracePeriodSeconds": GRACE_S}
     elif kind == "deadline":
-        spec["activeDeadlineSeconds"] = chance.randint(20, LAST_END_S - GRACE_S) - began
+        spec["activeDeadlineSeconds"] = chance.randint(20, LAST_END_S - GRACE_S) - start_s
         spec["restartPolicy"] = chance.choice(("Always", "Never"))
     elif kind == "once":
         spec["restartPolicy"] = chance.choice(("Never", "OnFailure"))
     elif kind != "service":
         spec["restartPolicy"] = "Never"
-        job = _job(f"job-{name}", labels, spec, cpu, began)
+        job = _job(f"job-{name}", labels, spec, cpu, start_s)
         if kind == "job-deadline":
-            job["spec"]["activeDeadlineSeconds"] = chance.randint(20, LAST_END_S - GRACE_S) - began
+            job["spec"]["activeDeadlineSeconds"] = chance.randint(20, LAST_END_S - GRACE_S) - start_s
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": f"job-{name}", "uid": f"uid-job-{name}"}
         metadata |= {"ownerReferences": [owner | {"controller": True}], "finalizers": [_TRACKING]}
         labels = {**labels, _CONTROLLER: f"uid-job-{name}", "batch.kubernetes.io/job-name": f"job-{name}"}
@@ -112,19 +112,19 @@ def _running(name: str, node: str, cpu: int, chance: Random) -> list[Json]:
         labels=labels,
         node=node,
         scheduler=None,
-        status={"phase": "Running", "startTime": _time(began)},
+        status={"phase": "Running", "startTime": _time(start_s)},
         **spec,
     )
     pod["metadata"] |= metadata | {"uid": f"uid-{name}"}
     return [*extra, pod]
 
 
-def _job(name: str, labels: Json, spec: Json, cpu: int, began: float) -> Json:
+def _job(name: str, labels: Json, spec: Json, cpu: int, start_s: float) -> Json:
     template_spec = spec | {"containers": manifests.pod("any", f"{cpu}m")["spec"]["containers"]}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": name, "namespace": NAMESPACE, "uid": f"uid-{name}", "creationTimestamp": _time(began)},
+        "metadata": {"name": name, "namespace": NAMESPACE, "uid": f"uid-{name}", "creationTimestamp": _time(start_s)},
         "spec": {
             "parallelism": 1,
             "completions": 1,
@@ -132,7 +132,7 @@ def _job(name: str, labels: Json, spec: Json, cpu: int, began: float) -> Json:
             "selector": {"matchLabels": {_CONTROLLER: f"uid-{name}"}},
             "template": {"metadata": {"labels": labels}, "spec": template_spec},
         },
-        "status": {"startTime": _time(began), "active": 1},
+        "status": {"startTime": _time(start_s), "active": 1},
     }
 
 

@@ -92,15 +92,17 @@ def check_outlooks(seed: int) -> CheckedOutlooks:
     }
     _check(waiting.waiting, answers, run(partial(_play, waiting.objects, None, seed)), checked)
     if waiting.comer is not None:
-        asked = [LocatedManifest(waiting.comer, "comer")]
-        outlooks = outlook_of(cluster, asked, START_S, fix=False, forecast=forecast).pods
+        objects = [LocatedManifest(waiting.comer, "comer")]
+        outlooks = outlook_of(cluster, objects, START_S, fix=False, forecast=forecast).pods
         play = run(partial(_play, waiting.objects, waiting.comer, seed))
         # Replicas have other names there, and any of them may be the first.
         comers = sorted(play.comers, key=lambda name: _when(play.bindings.get(name)))
-        ordered = sorted(outlooks, key=lambda answer: (_SOONEST.index(answer.verdict), answer.by_s or 0.0, answer.node))
-        if len(comers) != len(ordered):
-            checked.faults.append(f"{len(ordered)} pods were expected to come, and {len(comers)} came")
-        _check(comers, dict(zip(comers, ordered, strict=False)), play, checked)
+        expectations = sorted(
+            outlooks, key=lambda answer: (_SOONEST.index(answer.verdict), answer.by_s or 0.0, answer.node)
+        )
+        if len(comers) != len(expectations):
+            checked.faults.append(f"{len(expectations)} pods were expected to come, and {len(comers)} came")
+        _check(comers, dict(zip(comers, expectations, strict=False)), play, checked)
     return checked
 
 
@@ -171,13 +173,13 @@ async def _leave(sandbox: Sandbox) -> None:
     for is_last in (False, True):
         while True:
             pods = sandbox.store.list("pods")
-            wanted = {app for pod in pods if not pod["spec"].get("nodeName") for app in _wanted(pod)}
+            apps = {app for pod in pods if not pod["spec"].get("nodeName") for app in _wanted(pod)}
             leaving = [
                 pod
                 for pod in pods
                 if pod["spec"].get("nodeName")
                 and "deletionTimestamp" not in pod["metadata"]
-                and (is_last or pod["metadata"]["labels"].get("app") not in wanted)
+                and (is_last or pod["metadata"]["labels"].get("app") not in apps)
             ]
             for pod in leaving:
                 sandbox.store.delete("pods", pod["metadata"]["name"], namespace=NAMESPACE)
@@ -221,18 +223,18 @@ def _fault(answer: PodOutlook, binding: Binding | None, phase_ends_s: Sequence[f
         return "" if binding is None else f"it was bound to {binding.node} after {binding.after_s:g} s"
     if binding is None:
         return "it was never bound"
-    came = f"it was bound to {binding.node} after {binding.after_s:g} s"
+    outcome = f"it was bound to {binding.node} after {binding.after_s:g} s"
     if answer.node and answer.node != binding.node:
-        return came
+        return outcome
     if answer.verdict is Verdict.NOW:
-        return "" if binding.after_s < GRACE_S else came
+        return "" if binding.after_s < GRACE_S else outcome
     if answer.by_s is not None:
         late_s = binding.after_s - (answer.by_s - START_S)
-        return "" if -_EARLY_S <= late_s <= _LATE_S else came
+        return "" if -_EARLY_S <= late_s <= _LATE_S else outcome
     first_s, second_s = phase_ends_s
     if answer.ends:
         # Those ahead of it may take the room in the second phase.
         is_right = first_s <= binding.after_s and (binding.after_s > second_s or binding.node in answer.nodes)
     else:
         is_right = second_s <= binding.after_s
-    return "" if is_right else came
+    return "" if is_right else outcome

@@ -69,8 +69,8 @@ def seconds_left(store: Store, job: Json) -> float | None:
     status, deadline_s = job.get("status") or {}, (job.get("spec") or {}).get("activeDeadlineSeconds")
     if deadline_s is None or "startTime" not in status or is_over(status):
         return None
-    started = datetime.fromisoformat(status["startTime"])
-    return max(0.0, deadline_s - (store.now() - started).total_seconds())
+    start = datetime.fromisoformat(status["startTime"])
+    return max(0.0, deadline_s - (store.now() - start).total_seconds())
 
 
 def release(store: Store, pod: Record) -> Record:

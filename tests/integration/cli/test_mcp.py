@@ -30,12 +30,12 @@ READ_ONLY_VERBS = {"GET"}
 NEW = pod("new", "1")
 QUESTIONS: list[tuple[str, Json]] = [
     ("why", {"pod": "default/big", "node": "n1"}),
-    ("fixes", {"pod": "default/big", "most": 2}),
+    ("fixes", {"pod": "default/big", "count": 2}),
     ("what_if", {"steps": [{"drain": "n1"}, {"apply": NEW}]}),
     ("capacity", {"pod": NEW}),
     ("outlook", {"pod": "big"}),
     ("plan", {"adopt_nodes": True, "assume_unschedulable": True}),
-    ("queue", {"most": 5}),
+    ("queue", {"count": 5}),
 ]
 OBJECTS = [node("n1", "2"), pod("web", node="n1"), pod("big", "9")]
 
@@ -80,12 +80,12 @@ async def test_no_tool_sends_a_verb_that_writes(tmp_path: Path, monkeypatch: pyt
         for manifest in OBJECTS:
             sandbox.store.create(manifest)
         kubeconfig = str(sandbox.write_kubeconfig(tmp_path / "kubeconfig"))
-        before = sandbox.store.list("pods"), sandbox.store.list("nodes")
+        objects = sandbox.store.list("pods"), sandbox.store.list("nodes")
         async with Client(server_of(tools_for([], kubeconfig))) as client:
             for name, arguments in QUESTIONS:
                 result = await client.call_tool(name, arguments)
                 assert not result.is_error, (name, result.content)
-        assert (sandbox.store.list("pods"), sandbox.store.list("nodes")) == before
+        assert (sandbox.store.list("pods"), sandbox.store.list("nodes")) == objects
     assert verbs == READ_ONLY_VERBS
 
 
@@ -97,7 +97,7 @@ async def test_no_tool_sends_a_verb_that_writes(tmp_path: Path, monkeypatch: pyt
         ("why", {"pod": "default/bgi"}, "pod: there is no pod default/bgi"),
         ("why", {"pod": "default/big", "node": "n9"}, "node: there is no node n9"),
         ("why", {"pod": "default/big", "nodes": "n1"}, "nodes"),
-        ("fixes", {"pod": "default/big", "most": 99}, "most"),
+        ("fixes", {"pod": "default/big", "count": 99}, "count"),
         ("what_if", {"steps": []}, "steps"),
         ("what_if", {"steps": [{"explode": "n1"}]}, "steps: steps[0]"),
         ("what_if", {"steps": [{"apply": "/etc/passwd"}]}, "apply: expected a manifest"),
@@ -105,7 +105,7 @@ async def test_no_tool_sends_a_verb_that_writes(tmp_path: Path, monkeypatch: pyt
         ("capacity", {"pod": {"apiVersion": "v1", "kind": "Pod", "metadata": {}}}, "metadata.name"),
         ("outlook", {"pod": {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}}}, "pod: "),
         ("plan", {"rules": "mine"}, "rules"),
-        ("queue", {"most": 0}, "most"),
+        ("queue", {"count": 0}, "count"),
     ],
 )
 async def test_an_error_names_the_argument(dump: str, tool: str, arguments: Json, message: str) -> None:
@@ -126,8 +126,13 @@ async def test_a_large_answer_is_cut_and_says_so(tmp_path: Path) -> None:
 
 
 async def test_broken_objects_are_named_and_the_rest_is_answered(tmp_path: Path) -> None:
-    broken = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "bad"}, "status": {"allocatable": {"cpu": "x"}}}
-    name = str(write_objects(tmp_path / "cluster.yaml", *OBJECTS, broken))
+    unreadable = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "bad"},
+        "status": {"allocatable": {"cpu": "x"}},
+    }
+    name = str(write_objects(tmp_path / "cluster.yaml", *OBJECTS, unreadable))
     async with Client(server_of(tools_for([name]))) as client:
         answer = (await client.call_tool("outlook", {"pod": "big"})).structured_content
     assert answer is not None

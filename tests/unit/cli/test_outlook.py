@@ -16,10 +16,12 @@ EARLIER, LATEST = "2026-03-01T11:00:00Z", "2026-03-01T12:00:00Z"
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Path:
-    other = pod("other", "3", node="n1", activeDeadlineSeconds=4000, status={"phase": "Running", "startTime": EARLIER})
+    neighbour = pod(
+        "other", "3", node="n1", activeDeadlineSeconds=4000, status={"phase": "Running", "startTime": EARLIER}
+    )
     web = pod("web", "3")
     web["metadata"]["creationTimestamp"] = LATEST
-    return write_objects(tmp_path / "cluster.yaml", node("n1", "4"), other, web, pod("huge", "9"))
+    return write_objects(tmp_path / "cluster.yaml", node("n1", "4"), neighbour, web, pod("huge", "9"))
 
 
 def test_a_pod_of_a_dump_is_answered_as_of_the_latest_time_in_it(cluster: Path) -> None:

@@ -20,10 +20,10 @@ EARLIER = "2026-03-01T11:00:00Z"
 SCHEDULER = "default-scheduler"
 
 
-def waiting(name: str, cpu: str = "3", created: str = "", **fields: Any) -> Json:
+def waiting(name: str, cpu: str = "3", since: str = "", **fields: Any) -> Json:
     manifest = pod(name, cpu, scheduler=SCHEDULER, **fields)
-    if created:
-        manifest["metadata"]["creationTimestamp"] = created
+    if since:
+        manifest["metadata"]["creationTimestamp"] = since
     return manifest
 
 
@@ -31,8 +31,8 @@ def running(name: str, cpu: str = "3", node: str = "n1", **fields: Any) -> Json:
     return pod(name, cpu, scheduler=SCHEDULER, node=node, status={"phase": "Running", "startTime": EARLIER}, **fields)
 
 
-def outlook(asked: Any, *objects: Json, **options: Any) -> Outlook:
-    return podium.Cluster.load(objects).outlook(asked, at=AT, **options)
+def outlook(target: Any, *objects: Json, **options: Any) -> Outlook:
+    return podium.Cluster.load(objects).outlook(target, at=AT, **options)
 
 
 def only(answer: Outlook) -> PodOutlook:
@@ -47,11 +47,11 @@ def test_a_pod_that_fits_gets_its_node_now() -> None:
 
 
 def test_pods_ahead_in_the_queue_take_their_room_first() -> None:
-    objects = [node("n1", "4"), waiting("web", created="2026-03-01T11:59:00Z"), waiting("old", created=EARLIER)]
+    objects = [node("n1", "4"), waiting("web", since="2026-03-01T11:59:00Z"), waiting("old", since=EARLIER)]
     assert only(outlook("default/old", *objects)).verdict is Verdict.NOW
     behind = only(outlook("default/web", *objects))
     assert (behind.verdict, behind.ahead, list(behind.nodes)) == (Verdict.LATER, 1, ["n1"])
-    first = waiting("web", created="2026-03-01T11:59:00Z", priority=10)
+    first = waiting("web", since="2026-03-01T11:59:00Z", priority=10)
     assert only(outlook("default/web", *objects[:1], first, objects[2])).verdict is Verdict.NOW
 
 
@@ -83,9 +83,9 @@ def test_a_preemption_names_its_victims_and_their_grace() -> None:
 def test_a_pod_gets_its_node_when_another_ends_at_a_time_that_an_object_tells(
     spec: Json, metadata: Json, by: str
 ) -> None:
-    other = running("other", **spec)
-    other["metadata"] |= metadata
-    entry = only(outlook("default/web", node("n1", "4"), other, waiting("web")))
+    neighbour = running("other", **spec)
+    neighbour["metadata"] |= metadata
+    entry = only(outlook("default/web", node("n1", "4"), neighbour, waiting("web")))
     assert (entry.verdict, entry.node, entry.by) == (Verdict.LATER, "n1", by)
     assert [end.pod for end in entry.ends] == ["default/other"]
 
@@ -98,11 +98,11 @@ def test_pods_of_a_job_end_at_its_deadline() -> None:
         "spec": {"activeDeadlineSeconds": 3700, "template": {"spec": {"containers": [{"name": "c"}]}}},
         "status": {"startTime": EARLIER},
     }
-    owned = running("report-x", restartPolicy="Never")
-    owned["metadata"]["ownerReferences"] = [
+    job_pod = running("report-x", restartPolicy="Never")
+    job_pod["metadata"]["ownerReferences"] = [
         {"apiVersion": "batch/v1", "kind": "Job", "name": "report", "uid": "u", "controller": True}
     ]
-    entry = only(outlook("default/web", node("n1", "4"), job, owned, waiting("web")))
+    entry = only(outlook("default/web", node("n1", "4"), job, job_pod, waiting("web")))
     assert (entry.verdict, entry.by) == (Verdict.LATER, "2026-03-01T12:02:10Z")
     assert entry.ends[0].reason == "the activeDeadlineSeconds of Job default/report"
 
@@ -167,8 +167,8 @@ def test_a_pod_that_still_waits_may_be_the_one_to_be_near() -> None:
 
 
 def test_a_gated_pod_and_one_that_is_deleted_say_so() -> None:
-    gated = waiting("web", schedulingGates=[{"name": "example.com/quota"}])
-    entry = only(outlook("default/web", node("n1", "4"), gated))
+    entry_pod = waiting("web", schedulingGates=[{"name": "example.com/quota"}])
+    entry = only(outlook("default/web", node("n1", "4"), entry_pod))
     assert (entry.verdict, "gate" in entry.why) == (Verdict.NEVER, True)
     going = waiting("web")
     going["metadata"]["deletionTimestamp"] = AT
@@ -187,8 +187,8 @@ def test_each_replica_of_a_deployment_has_its_own_outlook() -> None:
             "template": {"metadata": {"labels": labels}, "spec": waiting("any", "2")["spec"]},
         },
     }
-    other = running("other", "2", activeDeadlineSeconds=4000)
-    answer = outlook(deployment, node("n1", "4"), node("n2", "2"), other)
+    neighbour = running("other", "2", activeDeadlineSeconds=4000)
+    answer = outlook(deployment, node("n1", "4"), node("n2", "2"), neighbour)
     assert sorted((entry.verdict.value, entry.node) for entry in answer.pods) == [
         ("later", "n1"),
         ("now", "n1"),
@@ -202,8 +202,8 @@ def test_each_replica_of_a_deployment_has_its_own_outlook() -> None:
     [("1", "2", Verdict.NOW), ("2", "2", Verdict.LATER), ("5", "1", Verdict.NEVER)],
 )
 def test_a_gang_gets_its_nodes_together(cpu: str, ending: str, verdict: Verdict) -> None:
-    other = running("other", ending, activeDeadlineSeconds=4000)
-    objects = [node("n1", "4"), other, group(UPSTREAM, 2), *members(UPSTREAM, 2, cpu=cpu, scheduler=SCHEDULER)]
+    neighbour = running("other", ending, activeDeadlineSeconds=4000)
+    objects = [node("n1", "4"), neighbour, group(UPSTREAM, 2), *members(UPSTREAM, 2, cpu=cpu, scheduler=SCHEDULER)]
     answer = outlook("default/train-0", *objects)
     assert (answer.gang, [entry.verdict for entry in answer.pods]) == ("default/train", [verdict, verdict])
     if verdict is Verdict.LATER:
