@@ -33,6 +33,8 @@ from podium.insight import (
     NodeScore,
     Why,
 )
+from podium.insight.outlook import Outlook, PodOutlook
+from podium.insight.pod_ends import PodEnd
 from podium.insight.room.drain_order import DrainBatch, DrainBlocker, DrainMove, DrainOrder
 from podium.insight.room.plan import Immovable, RoomAnswer, RoomCost, RoomMove, RoomPlan
 from podium.insight.trial import Blocked, Preemption, Refused
@@ -50,12 +52,13 @@ SECTIONS = {
     "Placing pods": ("place", "place_all", "undo"),
     "Asking": (
         *("schedule", "evaluate", "scores", "scores_frame", "why", "fixes"),
-        *("capacity", "capacity_together", "headroom", "utilisation", "what_if", "make_room", "drain_order", "plan"),
+        *("capacity", "capacity_together", "headroom", "utilisation", "what_if", "outlook", "make_room", "drain_order"),
+        "plan",
     ),
 }
 NOT_FOR_USERS = {
     *("engine", "engine_to_ask", "profiles", "put_pending", "put", "drop", "store", "framework_for", "read_pod"),
-    *("release", "copy", "copy_whole", "of_state"),
+    *("configuration", "release", "copy", "copy_whole", "of_state"),
     *("gates_of", "in_queue_order", "nominate", "place_without_preemption", "place_with_its_claims", "put_workload_of"),
     *("admission", "admit_by", "asked", "create", "create_claims", "claims_of", "read", "with_workload_of"),
 }
@@ -69,6 +72,7 @@ VALUES = (
     *(RoomAnswer, RoomPlan, RoomMove, RoomCost, Immovable),
     *(DrainOrder, DrainBatch, DrainMove, DrainBlocker),
     *(FleetFit, FittingCluster, RejectedCluster),
+    *(Outlook, PodOutlook, PodEnd),
     *(Division, ClusterShare),
     *(Usage, Outcome, Move, Pending, Preemption, Blocked, Refused, Spread, PlanReport),
 )

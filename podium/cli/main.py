@@ -33,8 +33,9 @@ def _errors_escaped() -> Iterator[None]:
 _SECTIONS: Final[Mapping[str, Sequence[str]]] = {
     "Run": ("run", "shadow", "record", "provisioner", "estimator"),
     "Ask": (
-        *("why", "evaluate", "what-if", "capacity", "make-room", "plan", "consolidate"),
-        *("estimate", "divide", "clusters"),
+        *("why", "evaluate", "what-if", "outlook", "capacity", "make-room"),
+        *("plan", "consolidate"),
+        *("estimate", "divide", "clusters", "mcp"),
     ),
     "Study": ("replay", "diff", "sweep"),
     "Check": ("config", "doctor", "version"),

@@ -254,6 +254,11 @@ class ClusterObjects:
         return self._state.engine
 
     @property
+    def configuration(self) -> KubeSchedulerConfiguration:
+        """The configuration whose profiles decide."""
+        return self._state.config
+
+    @property
     def release(self) -> Release:
         """The minor of Kubernetes whose rules apply."""
         return self._state.config.release

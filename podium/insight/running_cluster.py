@@ -69,7 +69,8 @@ async def list_objects(
         ClusterError: the cluster cannot be reached, or denies the request. The message has advice.
     """
     credentials = await load(kubeconfig=kubeconfig, context=context, clock=SystemClock())
-    async with ApiSession(credentials) as session:
+    # Only asked to list: a session that refuses writes cannot be made to write by any mistake.
+    async with ApiSession(credentials, may_write=lambda: False) as session:
         try:
             objects: list[LocatedManifest] = []
             release = NEWEST
@@ -143,7 +144,7 @@ async def _versions_served(session: ApiSession, group: str) -> list[str]:
 
 
 def list_objects_blocking(
-    kubeconfig: str, context: str | None, extra_resources: Sequence[ResourceType[Any]] = ()
+    kubeconfig: str | None, context: str | None, extra_resources: Sequence[ResourceType[Any]] = ()
 ) -> tuple[list[dict[str, Any]], Release]:
     """Call `list_objects` for synchronous callers, which may run in an event loop, as a notebook's cells do.
 

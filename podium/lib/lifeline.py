@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import select
 import signal
 import time
 from threading import Thread
@@ -30,6 +31,24 @@ def end_with(descriptor: int, grace_s: float = 0.0) -> None:
         grace_s: the delay before the process is killed, in which it may end in good order.
     """
     Thread(target=_end_with, args=(descriptor, grace_s), name="lifeline", daemon=True).start()
+
+
+def end_with_writer(descriptor: int, grace_s: float) -> None:
+    """End this process when the last writer to this pipe has closed it; the pipe is left for others to read.
+
+    Args:
+        grace_s: the delay before the process is killed, in which it may end in good order.
+    """
+    Thread(target=_end_with_writer, args=(descriptor, grace_s), name="lifeline", daemon=True).start()
+
+
+def _end_with_writer(descriptor: int, grace_s: float) -> None:
+    hang_ups = select.poll()
+    # No events are asked for: the kernel reports a hang-up all the same, and a file never hangs up.
+    hang_ups.register(descriptor, 0)
+    if hang_ups.poll():
+        time.sleep(grace_s)
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _end_with(descriptor: int, grace_s: float) -> None:

@@ -17,6 +17,8 @@ from podium.engine.files import LocatedManifest
 from podium.engine.manifests import Manifest
 from podium.engine.object_files import Objects, objects_given
 from podium.insight import cluster as insight
+from podium.insight.forecast import Forecast, located, outlook_of
+from podium.insight.outlook import Outlook
 from podium.insight.room.drain_order import DrainOrder, drain_order
 from podium.insight.room.make_room import STEPS_MAX, STEPS_WITHOUT_LIMIT, make_room
 from podium.insight.room.plan import RoomAnswer
@@ -29,6 +31,7 @@ from podium.library.planned_objects import original_key
 from podium.objects.amounts import amount_text
 from podium.objects.core import Pod
 from podium.objects.resource_types import ResourceType
+from podium.objects.times import parse_time
 
 if TYPE_CHECKING:
     from podium.library.plans import InstanceTypes, Rules
@@ -45,6 +48,9 @@ class Cluster(insight.Cluster):
     Not thread-safe. A method that changes something changes this cluster only, not the one that it was forked from nor
     its own forks.
     """
+
+    _forecast: Forecast | None = None
+    """The last forecast, which holds for the cluster as long as it does not change."""
 
     @classmethod
     def _kinds_beside(cls) -> Sequence[ResourceType[Any]]:
@@ -144,6 +150,34 @@ class Cluster(insight.Cluster):
             ScheduleError: an attempt failed.
         """
         return drain_order(self, nodes, limit)
+
+    def outlook(
+        self, pod: PodLike, *, at: str | None = None, fix: bool = True, limit: TimeLimit = UNLIMITED
+    ) -> Outlook:
+        """Return whether a pod gets a node now, after a preemption, when other pods end, or never. Nothing changes.
+
+        The pods ahead of it in the queue take what they take first. A workload that the cluster does not have is
+        answered for with each of its pods, a member of a gang with all members that wait. What becomes of the cluster's
+        own pending pods is kept for further questions, until the cluster changes.
+
+        Args:
+            at: the time of the question in RFC 3339, as objects announce ends by time; by default now.
+            fix: look for edits after which a pod fits that otherwise never does.
+            limit: when to end with what was found by then.
+
+        Raises:
+            ValueError: `at` is no such time.
+            ScheduleError: an attempt failed.
+            ClusterError: no profile serves the pod, or it cannot be read.
+        """
+        at_s = self.store.now_s if at is None else parse_time(at)
+        target = located(self, pod)
+        forecast = self._forecast
+        if forecast is None or forecast.cluster._state is not self._state or forecast.at_s != at_s:
+            # A workload is played with the rest of the cluster, and needs no forecast without it.
+            forecast = Forecast(self, at_s, limit) if isinstance(target, str) or not _has_pods(pod) else None
+            self._forecast = forecast if forecast is not None and not forecast.is_partial else None
+        return outlook_of(self, target, at_s, fix=fix, limit=limit, forecast=forecast)
 
     def utilisation(self) -> Mapping[str, Mapping[str, Usage]]:
         """Return the pods' requests against the nodes' allocatable: by zone, `all` for all nodes, and by resource."""

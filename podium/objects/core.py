@@ -164,6 +164,9 @@ class PodSpec(Value, frozen=True, gc=True, weakref=True, dict=True):
     host_users: bool | None = None
     scheduling_group: SchedulingGroup | None = None
     security_context: SecurityContext = SecurityContext()
+    restart_policy: str = ""
+    active_deadline_seconds: Int64 | None = None
+    termination_grace_period_seconds: Int64 | None = None
 
 
 _INTERNED, _WITHOUT_GROUP = "interned", "without group"

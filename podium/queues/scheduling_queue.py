@@ -65,10 +65,8 @@ class SchedulingQueue:
         lookup: Looks up the latest version of a pod that the API server has sent; nominations are checked against it.
         wake: Called whenever a pod may have become ready to pop; must not call the queue.
         nominator: The nominated pods, if other components read them too; by default the queue creates its own.
-        listing_clock: A separate clock for the listing, so that reading it does not count as a reading of `clock`,
-            which may be recorded.
-        groups: How pods are scheduled in groups; None if each is scheduled alone. A pod of a group that waits by itself
-            is retried after its backoff, whatever events arrive.
+        listing_clock: A clock of the listing's own: readings of `clock` may be recorded.
+        groups: How pods are scheduled in groups; None if each is alone. A loose group's pods wait out their backoff.
         release: The release whose rules of the queue and of events apply.
     """
 
@@ -360,8 +358,6 @@ class SchedulingQueue:
 
         Args:
             pre_check: Only pods that pass it are requeued.
-
-        Cost: negligible if no plugin is interested in the event; otherwise see `EventMoves.move_all`.
         """
         interest = self._hints.interest(event)
         if interest.plugins or interest.is_wildcard:
@@ -399,13 +395,17 @@ class SchedulingQueue:
 
     def reload(self, profiles: Sequence[QueueProfile]) -> None:
         """Replace the profiles by new ones of the same names; retry every pod that the old ones rejected or gated."""
-        self._hints.replace({profile.scheduler_name: profile.hints for profile in profiles})
-        self._queued.unschedulable.label_readers = self._hints.label_readers()
-        self._pre_enqueue_check.plugins = pre_enqueue_plugins(profiles)
+        self.replace_plugins(profiles)
         interest = self._hints.interest(CONFIGURATION_RELOAD)
         for info in list(self._queued.unschedulable):
             self._requeuing.requeue(info, Strategy.AFTER_BACKOFF, interest.label)
         self._record(interest, None, None)
+
+    def replace_plugins(self, profiles: Sequence[QueueProfile]) -> None:
+        """Ask other instances of the same plugins from now on, which decide as those before did."""
+        self._hints.replace({profile.scheduler_name: profile.hints for profile in profiles})
+        self._queued.unschedulable.label_readers = self._hints.label_readers()
+        self._pre_enqueue_check.plugins = pre_enqueue_plugins(profiles)
 
     # ------------------------------------------------------------ timers
 

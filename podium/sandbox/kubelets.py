@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+from datetime import datetime
 from itertools import count
 from typing import Any
 
@@ -18,21 +19,23 @@ Json = dict[str, Any]
 _PODS = resource_named("pods")
 _NODES = resource_named("nodes")
 # The next action of a kubelet for a pod.
-_START, _SUCCEED, _END = "start", "succeed", "end"
+_START, _SUCCEED, _FAIL, _END = "start", "succeed", "fail", "end"
 
 
 class Kubelets:
     """Stands in for the kubelet of every node.
 
     Args:
-        delay_s: the time from a binding to Running, and from a deletion to the pod's removal.
+        delay_s: the time from a binding to Running, from a deletion to the pod's removal, and from a pod's deadline
+            (`activeDeadlineSeconds`) to its failure.
         job_s: how long the pods of Jobs run until they succeed; None for ever.
         heartbeat_s: the interval at which nodes refresh their Ready condition; None for never.
     """
 
     def __init__(self, store: Store, *, delay_s: float, job_s: float | None, heartbeat_s: float | None) -> None:
         self._store = store
-        self._delays_s = {_START: delay_s, _END: delay_s, _SUCCEED: job_s}
+        self._delays_s = {_START: delay_s, _SUCCEED: job_s, _END: delay_s}
+        self._ending_s = delay_s
         self._heartbeat_s = heartbeat_s
         self._wake = asyncio.Event()
         self._due: list[tuple[float, int, Key, str]] = []
@@ -80,6 +83,17 @@ class Kubelets:
         delay_s = self._delays_s.get(step)
         if delay_s is not None:
             heapq.heappush(self._due, (time_s + delay_s, next(self._order), record.key, step))
+        if (left_s := self._seconds_left(record.obj)) is not None:
+            due_s = time_s + left_s + self._ending_s
+            heapq.heappush(self._due, (due_s, next(self._order), record.key, _FAIL))
+
+    def _seconds_left(self, pod: Json) -> float | None:
+        """Return the time until the deadline of a running pod; None without a deadline."""
+        deadline_s, status = (pod.get("spec") or {}).get("activeDeadlineSeconds"), pod.get("status") or {}
+        if deadline_s is None or status.get("phase") != "Running" or "startTime" not in status:
+            return None
+        start = datetime.fromisoformat(status["startTime"])
+        return max(0.0, float(deadline_s) - (self._store.now() - start).total_seconds())
 
     def _work(self, time_s: float) -> None:
         records = self._store.collection(_PODS).records
@@ -87,14 +101,19 @@ class Kubelets:
             _, _, key, step = heapq.heappop(self._due)
             record = records.get(key)
             # The pod has changed since the step was planned, and has another step by now.
-            if record is None or _next_step(record.obj) != step:
+            is_current = record is not None and (
+                self._seconds_left(record.obj) == 0.0 if step == _FAIL else _next_step(record.obj) == step
+            )
+            if record is None or not is_current:
                 continue
             if step == _END:
                 self._store.delete_record(_PODS, record, {"gracePeriodSeconds": 0})
             elif step == _START:
                 self._start(record)
+            elif step == _FAIL:
+                self._finish(record, "Failed", "DeadlineExceeded")
             else:
-                self._succeed(record)
+                self._finish(record, "Succeeded", "PodCompleted")
 
     def _start(self, record: Record) -> None:
         pod = record.obj
@@ -123,16 +142,18 @@ class Kubelets:
             },
         )
 
-    def _succeed(self, record: Record) -> None:
+    def _finish(self, record: Record, phase: str, reason: str) -> None:
         pod = record.obj
         status = pod.get("status") or {}
         time = timestamp(self._store.now())
         conditions = status.get("conditions") or []
         for kind in ("ContainersReady", "Ready"):
-            condition = {"type": kind, "status": "False", "reason": "PodCompleted", "lastTransitionTime": time}
+            condition = {"type": kind, "status": "False", "reason": reason, "lastTransitionTime": time}
             conditions = with_condition(conditions, condition)
         containers = [_terminated_state(container, time) for container in status.get("containerStatuses") or ()]
-        ending: Json = {"phase": "Succeeded", "conditions": conditions, "containerStatuses": containers}
+        ending: Json = {"phase": phase, "conditions": conditions, "containerStatuses": containers}
+        if phase == "Failed":
+            ending |= {"reason": reason, "message": "Pod was active on the node longer than the specified deadline"}
         self._store.replace_record(_PODS, record, pod | {"metadata": dict(pod["metadata"]), "status": status | ending})
 
     def _make_ready(self, record: Record) -> None:

@@ -18,6 +18,7 @@ from podium.config import KubeSchedulerConfiguration, PodGroupRules, default_con
 from podium.daemon.app import App
 from podium.daemon.faces import FACES, stall_watch
 from podium.daemon.options import Options
+from podium.lib.clock import Clock
 from podium.plugins import IN_TREE
 from podium.plugins.contrib import CONTRIB
 from podium.sandbox.embedded import Sandbox
@@ -70,7 +71,9 @@ def run(main: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
         gc.unfreeze()
 
 
-def sandbox_of(objects: Iterable[Json], *, controllers: bool = False) -> AbstractAsyncContextManager[Sandbox]:
+def sandbox_of(
+    objects: Iterable[Json], *, controllers: bool = False, **options: float
+) -> AbstractAsyncContextManager[Sandbox]:
     """A sandbox with these objects, whose time is the loop's."""
     loop, uids = asyncio.get_running_loop(), Random(1)
     sandbox = Sandbox(
@@ -78,6 +81,7 @@ def sandbox_of(objects: Iterable[Json], *, controllers: bool = False) -> Abstrac
         new_uid=lambda: f"{uids.getrandbits(64):016x}",
         controllers=controllers,
         bookmark_interval_s=1000.0,
+        **options,
     )
     for manifest in objects:
         sandbox.store.put_raw(manifest)
@@ -90,6 +94,7 @@ async def daemon_beside(
     seed: int,
     configuration: KubeSchedulerConfiguration | None = None,
     pod_groups: PodGroupRules | None = None,
+    clock: Clock | None = None,
 ) -> Any:
     """The daemon as it is, with one source of randomness."""
     start, end = anyio.Event(), anyio.Event()
@@ -102,7 +107,7 @@ async def daemon_beside(
             plugins={**IN_TREE, **CONTRIB},
             pod_groups=pod_groups,
         ),
-        clock=LoopClock(),
+        clock=clock or LoopClock(),
         random=Random(seed),
         # Virtual time stands still while anybody works: the stall watch would see nothing.
         faces=tuple(face for face in FACES if face is not stall_watch),
@@ -120,11 +125,11 @@ async def daemon_beside(
         await end.wait()
 
 
-async def at_rest(sandbox: Sandbox) -> None:
+async def at_rest(sandbox: Sandbox, rest_s: float = REST_S) -> None:
     """Wait until no pod has changed for a while."""
     loop = asyncio.get_running_loop()
     since, former, limit = loop.time(), _pods(sandbox), loop.time() + _REST_S_MAX
-    while loop.time() < since + REST_S:
+    while loop.time() < since + rest_s:
         assert loop.time() < limit, f"pods still change after {_REST_S_MAX} s"
         await asyncio.sleep(_TICK_S)
         pods = _pods(sandbox)

@@ -59,6 +59,7 @@ class Controllers:
         self._due: dict[tuple[str, Key], None] = {}
         self._budgets_due: dict[str, None] = {}
         self._retried: set[tuple[str, Key]] = set()
+        self._deadlines: set[tuple[str, Key, str]] = set()
         self._gone: list[str] = []
         self._wake = asyncio.Event()
 
@@ -127,8 +128,19 @@ class Controllers:
             pods = self._dependents.controlled_by(record, resource, member)
             record = self._store.collection(resource).records[key]
             is_refused = _RECONCILERS[storage](self._store, record, pods)
+            if resource is JOBS:
+                self._await_deadline(key)
         if is_refused:
             self._try_later(storage, key)
+
+    def _await_deadline(self, key: Key) -> None:
+        """Reconcile a Job again at its deadline."""
+        job = self._store.collection(JOBS).records[key].obj
+        seconds = jobs.seconds_left(self._store, job)
+        entry = JOBS.storage, key, job["metadata"]["uid"]
+        if seconds is not None and entry not in self._deadlines:
+            self._deadlines.add(entry)
+            asyncio.get_running_loop().call_later(seconds, self._try_again, JOBS.storage, key)
 
     def _keys(self, resource: ResourceType) -> Iterable[Key]:
         return self._store.collection(resource).records

@@ -1,13 +1,14 @@
 """Run the pods of a Job until enough of them have succeeded.
 
 Source: kubernetes pkg/controller/job (v1.36); a finalizer holds each pod until it has been counted, as upstream's does.
-Differs: failed pods are replaced at once; no deadlines, no policies, no limits for one index.
+Differs: failed pods are replaced at once; no policies, no limits for one index.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from podium.sandbox.controllers.pods import FINISHED, PODS, create_pod, is_active, is_ready, phase_of
@@ -35,7 +36,7 @@ def reconcile(store: Store, record: Record, pods: list[Record]) -> bool:
         _count(store, pod, spec, status, is_halted=is_halted)
     active = [pod for pod in pods if is_active(pod.obj)]
     if not is_over(status):
-        _conclude(store, spec, status, is_idle=not active)
+        _conclude(store, spec, status, is_idle=not active, is_overdue=seconds_left(store, job) == 0)
     active_wanted = _active_wanted(spec, status, len(active))
     # The status was brought up to date first, since how many are wanted depends on it.
     victims = surplus(spec, active, active_wanted)
@@ -61,6 +62,15 @@ def is_over(status: Json) -> bool:
     return any(
         condition["type"] in ("Complete", "Failed") and condition["status"] == "True" for condition in conditions
     )
+
+
+def seconds_left(store: Store, job: Json) -> float | None:
+    """Return the time until the deadline of a Job that has begun and is not over; None without a deadline."""
+    status, deadline_s = job.get("status") or {}, (job.get("spec") or {}).get("activeDeadlineSeconds")
+    if deadline_s is None or "startTime" not in status or is_over(status):
+        return None
+    start = datetime.fromisoformat(status["startTime"])
+    return max(0.0, float(deadline_s) - (store.now() - start).total_seconds())
 
 
 def release(store: Store, pod: Record) -> Record:
@@ -91,10 +101,12 @@ def _count(store: Store, pod: Record, spec: Json, status: Json, *, is_halted: bo
     release(store, pod)
 
 
-def _conclude(store: Store, spec: Json, status: Json, *, is_idle: bool) -> None:
+def _conclude(store: Store, spec: Json, status: Json, *, is_idle: bool, is_overdue: bool) -> None:
     completions, successes = spec.get("completions"), status.get("succeeded", 0)
     time = timestamp(store.now())
-    if status.get("failed", 0) > spec.get("backoffLimit", 6):
+    if is_overdue:
+        condition_types = [("FailureTarget", "DeadlineExceeded"), ("Failed", "DeadlineExceeded")]
+    elif status.get("failed", 0) > spec.get("backoffLimit", 6):
         condition_types = [("FailureTarget", "BackoffLimitExceeded"), ("Failed", "BackoffLimitExceeded")]
     # Without completions the first success ends the Job once no pod runs any more.
     elif successes >= completions if completions is not None else bool(successes and is_idle):

@@ -1,0 +1,302 @@
+"""Answers when pods get a node: now, after a preemption, when other pods end, or never.
+
+The cluster is played from now on (`rehearsal`). What gets no node by the last end that an object announces is asked
+about in two more worlds: one in which all pods have ended that end by themselves at an unknown time, and one without
+all pods that can leave. What is ruled out there on every node (`possible_nodes`) never runs.
+
+Cost: a rehearsal of the cluster's own pending pods, once for a cluster as it is; then an attempt or two for a pod, and
+another rehearsal for a pod that comes and may have to wait for an end at a time that is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Final
+
+from podium.engine.asked_pods import PodLike, pod_named
+from podium.engine.derivation.admission import with_node_lost_tolerations
+from podium.engine.derivation.claims import may_have_claims
+from podium.engine.derivation.control_objects import mapping_at, namespace_of
+from podium.engine.derivation.pods import named_pod
+from podium.engine.derivation.workload_kinds import templates_in
+from podium.engine.errors import ManifestError
+from podium.engine.files import LocatedManifest
+from podium.engine.gangs import Gang, gang_of, try_gang
+from podium.engine.manifests import Manifest, as_manifest, resource_of
+from podium.framework.cycle.search import filter_all
+from podium.insight.cluster import Cluster
+from podium.insight.fixes import Fixes
+from podium.insight.outlook import Outlook, PodOutlook, Verdict
+from podium.insight.pod_ends import PodEnd, grace_s, pod_end
+from podium.insight.possible_nodes import possible_nodes
+from podium.insight.rehearsal import Rehearsal, is_movable
+from podium.insight.steps import Apply, pods_of
+from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
+from podium.objects.core import Pod
+from podium.objects.resource_types import PODS
+
+_NODES_MAX: Final = 10
+_ENDS_MAX: Final = 20
+_FIXES_MAX: Final = 3
+_AT_ONCE_S: Final = 1.0
+
+
+class Forecast:
+    """What becomes of the pending pods of one cluster. Later changes of the cluster do not matter.
+
+    Args:
+        at_s: the time at which it begins, in seconds since the epoch.
+        step: objects to apply first.
+
+    Attributes:
+        asked: the pods of these objects.
+
+    Raises:
+        TimeIsUpError: the time was over before each pod was tried once.
+        ClusterError: the objects cannot be applied.
+    """
+
+    def __init__(self, cluster: Cluster, at_s: float, limit: TimeLimit = UNLIMITED, step: Apply | None = None) -> None:
+        self.cluster = cluster.fork()
+        self.at_s = at_s
+        self._rehearsal = rehearsal = Rehearsal(self.cluster, limit, start_s=at_s)
+        self.asked: Sequence[str] = ()
+        self._start = self.cluster
+        rehearsal.play_queue()
+        if step is not None:
+            # The pods that wait already have been tried before others come.
+            step.carry_out(rehearsal)
+            rehearsal.reconcile()
+            self.asked = _pods_in(step, rehearsal.world)
+            self._start = rehearsal.world.fork()
+            rehearsal.play_queue()
+        self._world_now = rehearsal.world.fork()
+        self._has_dated_ends = rehearsal.has_ends_to_come
+        self._fixes: dict[int, Fixes] = {}
+        self.is_partial = False
+        try:
+            rehearsal.play_ends()
+        except TimeIsUpError:
+            self.is_partial = limit.is_noticed = True
+
+    def pod(self, key: str) -> Pod | None:
+        """Return the pod as it is at the end of the forecast; None if it does not exist then."""
+        return self._rehearsal.world.store.get(PODS, key)
+
+    @property
+    def refused(self) -> Sequence[str]:
+        """Why the API server refuses pods, for each workload."""
+        return [f"{refusal.workload}: {refusal.reason}" for refusal in self._rehearsal.refusals.values()]
+
+    # ------------------------------------------------------------ answers
+
+    def of_pods(self, keys: Sequence[str], *, fix: bool, limit: TimeLimit = UNLIMITED) -> Outlook:
+        """Return the outlook of pods of the forecast; for a member of a gang, that of all its waiting members."""
+        pods = self.cluster.store.objects(PODS)
+        gang = next((gang for key in keys if (gang := _incomplete_gang(self._start, key)) is not None), None)
+        if gang is not None:
+            keys = list(dict.fromkeys([*keys, *(pod.key for pod in gang.waiting_members)]))
+        running = [(key, pods[key].node_name) for key in keys if key in pods and pods[key].node_name]
+        waiting = [key for key in keys if key not in pods or not pods[key].node_name]
+        outlooks = [self._outlook(key, fix=fix, limit=limit) for key in waiting]
+        return Outlook(
+            outlooks, self.at_s, gang.key if gang is not None else "", running, self.refused, is_partial=self.is_partial
+        )
+
+    def of_new_pod(self, pod: Pod, *, fix: bool, limit: TimeLimit = UNLIMITED) -> Outlook | None:
+        """Return the outlook of a pod that the cluster does not have yet; None if it has to be played."""
+        placement = self._world_now.fork().place_with_its_claims(pod)
+        ahead = len(self._rehearsal.first_attempts)
+        if placement.node is not None:
+            answer = PodOutlook(pod.key, Verdict.NOW, placement.node, ahead=ahead)
+        elif placement.nominated_node is not None and placement.victims:
+            by_s = self.at_s + max(map(grace_s, placement.victims))
+            victims = [victim.key for victim in placement.victims]
+            answer = PodOutlook(
+                pod.key,
+                Verdict.AFTER_PREEMPTION,
+                placement.nominated_node,
+                by_s,
+                victims,
+                ahead=ahead,
+                why=placement.message,
+            )
+        elif self._has_dated_ends:
+            return None
+        else:
+            answer = self._without_time(pod, ahead, placement.message, fix=fix, limit=limit)
+        return Outlook([answer], self.at_s)
+
+    def _outlook(self, key: str, *, fix: bool, limit: TimeLimit) -> PodOutlook:
+        rehearsal = self._rehearsal
+        order = list(rehearsal.first_attempts)
+        ahead = order.index(key) if key in rehearsal.first_attempts else len(order)
+        why, turn = rehearsal.why.get(key, ""), rehearsal.turns.get(key)
+        if turn is None:
+            pod = self.pod(key)
+            if pod is None:
+                return PodOutlook(key, Verdict.NEVER, ahead=ahead, why="it is deleted before it gets a node")
+            return self._without_time(pod, ahead, why, fix=fix, limit=limit)
+        if not turn.end_count:
+            return PodOutlook(key, Verdict.NOW, turn.node, ahead=ahead)
+        preemption = rehearsal.preemptions.get(key)
+        ends = rehearsal.ends[: turn.end_count]
+        if preemption is not None and {end.pod for end in ends} & set(preemption.victims):
+            return PodOutlook(key, Verdict.AFTER_PREEMPTION, turn.node, turn.at_s, preemption.victims, ahead=ahead)
+        # Those that made room on its node; in its absence the last ones, which opened another way.
+        causes = [end for end in ends if end.node == turn.node] or [
+            end for end in ends if end.at_s is not None and turn.at_s - end.at_s < _AT_ONCE_S
+        ]
+        return PodOutlook(key, Verdict.LATER, turn.node, turn.at_s, ends=causes[-_ENDS_MAX:], ahead=ahead)
+
+    # ------------------------------------------------------------ pods for which no object gives a time
+
+    def _without_time(self, pod: Pod, ahead: int, why: str, *, fix: bool, limit: TimeLimit) -> PodOutlook:
+        if pod.is_terminating:
+            return PodOutlook(pod.key, Verdict.NEVER, ahead=ahead, why="it is being deleted")
+        if gates := self._world_now.gates_of(pod):
+            return PodOutlook(pod.key, Verdict.NEVER, ahead=ahead, why="; ".join(gate.message for gate in gates))
+        gang = _incomplete_gang(self._rehearsal.world, pod.key)
+        if gang is not None and gang.problem:
+            return PodOutlook(pod.key, Verdict.NEVER, ahead=ahead, why=gang.problem)
+        if self._ends_by_node and (nodes := self._fitting(self._without_finite, pod, gang)):
+            ends = [end for node in nodes for end in self._ends_by_node.get(node, ())]
+            if ends:
+                return PodOutlook(
+                    pod.key, Verdict.LATER, ends=ends[:_ENDS_MAX], nodes=nodes[:_NODES_MAX], ahead=ahead, why=why
+                )
+        if nodes := self._possible(pod, gang):
+            return PodOutlook(pod.key, Verdict.LATER, nodes=nodes[:_NODES_MAX], ahead=ahead, why=why)
+        return PodOutlook(
+            pod.key, Verdict.NEVER, ahead=ahead, why=why, fixes=self._fixes_of(pod, limit) if fix else None
+        )
+
+    def _fitting(self, world: Cluster, pod: Pod, gang: Gang | None) -> Sequence[str]:
+        """Return the nodes on which the pod fits, or its gang."""
+        if gang is not None:
+            trial = try_gang(world, gang)
+            is_enough = len(gang.placed_members) + len(trial.nodes) >= gang.min_count
+            return list(dict.fromkeys(trial.nodes.values())) if is_enough else ()
+        cycle = world.engine_to_ask.cycle(world.framework_for(pod), pod)
+        return [cycle.snapshot.name(row) for row in filter_all(cycle).rows.tolist()] if len(cycle.snapshot) else ()
+
+    def _possible(self, pod: Pod, gang: Gang | None) -> Sequence[str]:
+        if gang is not None:
+            return self._fitting(self._emptied, pod, gang)
+        return possible_nodes(self._rehearsal.world, self._emptied, pod)
+
+    @cached_property
+    def _ends_by_node(self) -> Mapping[str, Sequence[PodEnd]]:
+        """The ends at unknown times, by node."""
+        ends: dict[str, list[PodEnd]] = {}
+        for pod in self._rehearsal.world.pods:
+            if pod.node_name and (end := pod_end(pod, self.at_s)) is not None:
+                ends.setdefault(pod.node_name, []).append(end)
+        return ends
+
+    @cached_property
+    def _without_finite(self) -> Cluster:
+        """The world after the end of all pods that end by themselves."""
+        finite = {end.pod for ends in self._ends_by_node.values() for end in ends}
+        return self._rehearsal.world_without(lambda pod: pod.key in finite)
+
+    @cached_property
+    def _emptied(self) -> Cluster:
+        """The world without the pods that can leave."""
+        return self._rehearsal.world_without(lambda pod: not pod.node_name or is_movable(pod))
+
+    def _fixes_of(self, pod: Pod, limit: TimeLimit) -> Fixes:
+        # By id, since replicas share their spec, which the world keeps alive.
+        if id(pod.spec) not in self._fixes:
+            self._fixes[id(pod.spec)] = self._world_now.fixes(pod, _FIXES_MAX, limit)
+        return self._fixes[id(pod.spec)]
+
+
+def outlook_of(
+    cluster: Cluster,
+    target: str | Sequence[LocatedManifest],
+    at_s: float,
+    *,
+    fix: bool = True,
+    limit: TimeLimit = UNLIMITED,
+    forecast: Forecast | None = None,
+) -> Outlook:
+    """Return when the pods in question get a node. The cluster is not changed.
+
+    Args:
+        target: the key of a pod of the cluster; or pods, workloads and what else goes with them, which are applied.
+        at_s: the time at which the question is asked, in seconds since the epoch.
+        fix: look for edits after which a pod fits that otherwise never does.
+        forecast: one of the cluster as it is, from the same time on.
+
+    Raises:
+        ClusterError: no profile serves a pod, an object cannot be read, or there is no such pod.
+        ScheduleError: an attempt failed.
+        TimeIsUpError: the time was over before each pod was tried once.
+    """
+    if isinstance(target, str):
+        pod = pod_named(target, cluster.store.objects(PODS))
+        if not pod.node_name:
+            cluster.framework_for(pod)
+        return (forecast or Forecast(cluster, at_s, limit)).of_pods([pod.key], fix=fix, limit=limit)
+    if forecast is not None and (pod_alone := _pod_alone(cluster, target)) is not None:
+        answer = forecast.of_new_pod(pod_alone, fix=fix, limit=limit)
+        if answer is not None:
+            return answer
+    step = Apply(", ".join(dict.fromkeys(item.location for item in target)), target)
+    played = Forecast(cluster, at_s, limit, step)
+    if not played.asked and not played.refused:
+        raise ManifestError(f"{step.name}: there is neither a pod nor a workload with pods")
+    for key in played.asked:
+        if (asked_pod := played.pod(key)) is not None:
+            cluster.framework_for(asked_pod)
+    return played.of_pods(played.asked, fix=fix, limit=limit)
+
+
+def located(cluster: Cluster, pod: PodLike) -> str | Sequence[LocatedManifest]:
+    """Return a pod of a question of the library as `outlook_of` takes it."""
+    if isinstance(pod, str):
+        return pod
+    if isinstance(pod, Pod):
+        current = cluster.store.get(PODS, pod.key)
+        return (
+            pod.key
+            if current is not None and current.uid == pod.uid
+            else [LocatedManifest(as_manifest(PODS, pod), "pod")]
+        )
+    return [LocatedManifest(pod, str(pod.get("kind") or "manifest"))]
+
+
+def _pod_alone(cluster: Cluster, objects: Sequence[LocatedManifest]) -> Pod | None:
+    """Return the pod, if the objects are one that the cluster does not have, and that nothing else comes with."""
+    manifest = named_pod(objects[0].manifest) if len(objects) == 1 else {}
+    if resource_of(manifest) is not PODS or mapping_at(manifest, "spec").get("nodeName"):
+        return None
+    admission = cluster.admission
+    admission.demand_admission(manifest)
+    pod = cluster.read_pod(with_node_lost_tolerations(manifest))
+    is_simple = cluster.store.get(PODS, pod.key) is None and not may_have_claims(pod) and gang_of(cluster, pod) is None
+    return pod if is_simple and not admission.objects.in_namespace("ResourceQuota", namespace_of(manifest)) else None
+
+
+def _incomplete_gang(world: Cluster, key: str) -> Gang | None:
+    """Return the gang of the pod, unless it has its minimum already."""
+    pod = world.store.get(PODS, key)
+    gang = None if pod is None else gang_of(world, pod)
+    return None if gang is None or len(gang.placed_members) >= gang.min_count else gang
+
+
+def _pods_in(step: Apply, world: Cluster) -> Sequence[str]:
+    """Return the keys of the pods that are applied, and of those of the workloads that are."""
+    keys: dict[str, None] = {}
+    for number, item in enumerate(step.objects):
+        manifest: Manifest = item.manifest
+        name = str(mapping_at(named_pod(manifest, number), "metadata").get("name") or "")
+        if resource_of(manifest) is PODS:
+            keys[f"{namespace_of(manifest)}/{name}"] = None
+        elif templates_in(manifest):
+            keys |= dict.fromkeys(
+                pod.key for pod in pods_of(world, namespace_of(manifest), str(manifest["kind"]), name)
+            )
+    return list(keys)

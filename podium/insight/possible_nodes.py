@@ -1,0 +1,92 @@
+"""Nodes on which a pod could ever run, whatever other pods leave; all other nodes are ruled out by proof.
+
+The filters are asked about the cluster without the pods that can leave. What rejects the pod there rejects it beside
+more pods, too, with two exceptions. Topology spread counts pods elsewhere, so only a missing label is a proof. Required
+pod affinity needs pods that match: it is asked about beside each of those that can leave, and beside all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from podium.cluster.affinity_terms import pod_terms
+from podium.cluster.snapshot import BoolArray
+from podium.engine.cluster import Cluster
+from podium.insight.blockers import Blockers, blockers_of
+from podium.objects.core import Pod
+from podium.objects.resource_types import NAMESPACES, PODS
+
+_POD_AFFINITY: Final = "InterPodAffinity"
+_TOPOLOGY_SPREAD: Final = "PodTopologySpread"
+_PARTNERS_MAX: Final = 30
+"""The number of pods that the affinity selects that are tried one by one; with more of them affinity is no proof."""
+
+
+def possible_nodes(cluster: Cluster, emptied: Cluster, pod: Pod) -> Sequence[str]:
+    """Return the names of the nodes that are not ruled out, in node order.
+
+    Args:
+        emptied: a fork of the cluster without the pods that can leave.
+
+    Raises:
+        ScheduleError: a plugin failed.
+    """
+    blockers = _blockers(emptied, pod)
+    snapshot, possible = blockers.snapshot, _not_ruled_out(blockers)
+    if pod_terms(pod).required_affinity and (beside := _beside_partners(cluster, emptied, pod)) is not None:
+        possible |= beside
+    elif pod_terms(pod).required_affinity:
+        possible = _not_ruled_out(blockers, without_affinity=True)
+    return [snapshot.name(row) for row in snapshot.order[possible[snapshot.order]].tolist()]
+
+
+def _beside_partners(cluster: Cluster, emptied: Cluster, pod: Pod) -> BoolArray | None:
+    """Return the nodes that are not ruled out beside pods that the affinity selects; None if these are not all known.
+
+    Shape: one entry per row of the snapshot.
+    """
+    partners = list(_partners(cluster, pod))
+    # One that is still to be placed may come to any node.
+    if len(partners) > _PARTNERS_MAX or any(not partner.node_name for partner in partners):
+        return None
+    possible = np.zeros(len(emptied.engine_to_ask.cache.snapshot().nodes), np.bool_)
+    for stay in [*([partner] for partner in partners), partners]:
+        world = emptied.fork()
+        for partner in stay:
+            if world.store.get(PODS, partner.key) is None:
+                world.put(PODS, partner)
+        possible |= _not_ruled_out(_blockers(world, pod))
+    return possible
+
+
+def _partners(cluster: Cluster, pod: Pod) -> Iterator[Pod]:
+    """Yield the other pods that a required affinity term of the pod selects."""
+    namespaces = {item.key: item.metadata.labels for item in cluster.store.objects(NAMESPACES).values()}
+    terms = pod_terms(pod).required_affinity
+    for candidate in cluster.store.objects(PODS).values():
+        metadata = candidate.metadata
+        labels = namespaces.get(metadata.namespace, {})
+        if candidate.uid != pod.uid and any(
+            term.matches(metadata.namespace, metadata.labels, labels) for term in terms
+        ):
+            yield candidate
+
+
+def _not_ruled_out(blockers: Blockers, *, without_affinity: bool = False) -> BoolArray:
+    impossible = np.zeros(len(blockers.snapshot.nodes), np.bool_)
+    for plugin in blockers.plugins:
+        rejection = blockers.rejected_by(plugin)
+        if plugin == _TOPOLOGY_SPREAD:
+            rejection &= blockers.unresolvable_by(plugin)
+        elif plugin == _POD_AFFINITY and without_affinity:
+            # What is left is anti-affinity, which a pod of the node that stays has, or excludes.
+            rejection &= ~blockers.unresolvable_by(plugin)
+        impossible |= rejection
+    return ~impossible
+
+
+def _blockers(cluster: Cluster, pod: Pod) -> Blockers:
+    return blockers_of(cluster.engine_to_ask, cluster.framework_for(pod), pod)

@@ -1,0 +1,258 @@
+"""Now, after a preemption, later, or never."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import podium
+from podium.engine import ClusterError
+from podium.engine.errors import ManifestError
+from podium.insight.outlook import Outlook, PodOutlook, Verdict
+from podium.lib.clock import ManualClock
+from podium.lib.time_limit import TimeIsUpError, TimeLimit
+from tests.gang_manifests import UPSTREAM, group, member, members
+from tests.manifests import HOSTNAME, Json, node, pod
+
+AT = "2026-03-01T12:00:00Z"
+EARLIER = "2026-03-01T11:00:00Z"
+SCHEDULER = "default-scheduler"
+
+
+def waiting(name: str, cpu: str = "3", since: str = "", **fields: Any) -> Json:
+    manifest = pod(name, cpu, scheduler=SCHEDULER, **fields)
+    if since:
+        manifest["metadata"]["creationTimestamp"] = since
+    return manifest
+
+
+def running(name: str, cpu: str = "3", node: str = "n1", **fields: Any) -> Json:
+    return pod(name, cpu, scheduler=SCHEDULER, node=node, status={"phase": "Running", "startTime": EARLIER}, **fields)
+
+
+def outlook(target: Any, *objects: Json, **options: Any) -> Outlook:
+    return podium.Cluster.load(objects).outlook(target, at=AT, **options)
+
+
+def only(answer: Outlook) -> PodOutlook:
+    (entry,) = answer.pods
+    return entry
+
+
+def test_a_pod_that_fits_gets_its_node_now() -> None:
+    answer = outlook("default/web", node("n1", "4"), waiting("web"))
+    assert (answer.verdict, only(answer).node, only(answer).ahead) == (Verdict.NOW, "n1", 0)
+    assert answer.lines() == ["default/web: now, on n1"]
+
+
+def test_pods_ahead_in_the_queue_take_their_room_first() -> None:
+    objects = [node("n1", "4"), waiting("web", since="2026-03-01T11:59:00Z"), waiting("old", since=EARLIER)]
+    assert only(outlook("default/old", *objects)).verdict is Verdict.NOW
+    behind = only(outlook("default/web", *objects))
+    assert (behind.verdict, behind.ahead, list(behind.nodes)) == (Verdict.LATER, 1, ["n1"])
+    first = waiting("web", since="2026-03-01T11:59:00Z", priority=10)
+    assert only(outlook("default/web", *objects[:1], first, objects[2])).verdict is Verdict.NOW
+
+
+def test_a_new_pod_waits_behind_those_that_wait_already() -> None:
+    objects = [node("n1", "4"), waiting("old")]
+    assert only(outlook(waiting("web"), *objects)).verdict is Verdict.LATER
+    assert only(outlook(waiting("web", "500m"), *objects)).verdict is Verdict.NOW
+    assert list(only(outlook(waiting("web", priority=5), *objects)).victims) == ["default/old"]
+
+
+def test_a_preemption_names_its_victims_and_their_grace() -> None:
+    victim = running("low", priority=-1, terminationGracePeriodSeconds=7)
+    objects = [node("n1", "4"), victim, waiting("web")]
+    entry = only(outlook("default/web", *objects))
+    assert (entry.verdict, entry.node, list(entry.victims)) == (Verdict.AFTER_PREEMPTION, "n1", ["default/low"])
+    assert entry.by == "2026-03-01T12:00:07Z"
+    cluster = podium.Cluster.load(objects[:2])
+    assert only(cluster.outlook(waiting("web"), at=AT)).as_dict() | {"why": ""} == entry.as_dict() | {"why": ""}
+
+
+@pytest.mark.parametrize(
+    ("spec", "metadata", "by"),
+    [
+        ({"activeDeadlineSeconds": 4000}, {}, "2026-03-01T12:07:10Z"),
+        ({"activeDeadlineSeconds": 4000, "terminationGracePeriodSeconds": 0}, {}, "2026-03-01T12:06:40Z"),
+        ({}, {"deletionTimestamp": "2026-03-01T12:00:20Z"}, "2026-03-01T12:00:20Z"),
+    ],
+)
+def test_a_pod_gets_its_node_when_another_ends_at_a_time_that_an_object_tells(
+    spec: Json, metadata: Json, by: str
+) -> None:
+    neighbour = running("other", **spec)
+    neighbour["metadata"] |= metadata
+    entry = only(outlook("default/web", node("n1", "4"), neighbour, waiting("web")))
+    assert (entry.verdict, entry.node, entry.by) == (Verdict.LATER, "n1", by)
+    assert [end.pod for end in entry.ends] == ["default/other"]
+
+
+def test_pods_of_a_job_end_at_its_deadline() -> None:
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "report", "namespace": "default", "uid": "u"},
+        "spec": {"activeDeadlineSeconds": 3700, "template": {"spec": {"containers": [{"name": "c"}]}}},
+        "status": {"startTime": EARLIER},
+    }
+    job_pod = running("report-x", restartPolicy="Never")
+    job_pod["metadata"]["ownerReferences"] = [
+        {"apiVersion": "batch/v1", "kind": "Job", "name": "report", "uid": "u", "controller": True}
+    ]
+    entry = only(outlook("default/web", node("n1", "4"), job, job_pod, waiting("web")))
+    assert (entry.verdict, entry.by) == (Verdict.LATER, "2026-03-01T12:02:10Z")
+    assert entry.ends[0].reason == "the activeDeadlineSeconds of Job default/report"
+
+
+def test_without_a_time_the_answer_names_the_pods_that_end_and_their_nodes() -> None:
+    once = running("once", restartPolicy="Never")
+    entry = only(outlook("default/web", node("n1", "4"), once, waiting("web")))
+    assert (entry.verdict, entry.node, entry.by, list(entry.nodes)) == (Verdict.LATER, "", "", ["n1"])
+    assert [end.pod for end in entry.ends] == ["default/once"]
+    assert "time unknown, when enough of these pods end: default/once, on n1" in entry.text
+
+
+def test_a_time_that_has_passed_is_none() -> None:
+    stuck = running("stuck")
+    stuck["metadata"]["deletionTimestamp"] = "2026-03-01T11:30:00Z"
+    entry = only(outlook("default/web", node("n1", "4"), stuck, waiting("web")))
+    assert (entry.verdict, entry.by) == (Verdict.LATER, "")
+    assert entry.ends[0].reason == "it is being deleted, which was due by 2026-03-01T11:30:00Z"
+
+
+def test_pods_that_nothing_ends_leave_the_time_open() -> None:
+    entry = only(outlook("default/web", node("n1", "4"), running("service"), waiting("web")))
+    assert (entry.verdict, list(entry.ends), list(entry.nodes)) == (Verdict.LATER, [], ["n1"])
+    assert "no object says that they end" in entry.text
+
+
+def test_what_fits_on_no_node_without_all_pods_that_can_leave_never_runs_and_a_fix_is_named() -> None:
+    answer = outlook("default/web", node("n1", "4"), running("service"), waiting("web", "5"))
+    assert (answer.verdict, only(answer).node) == (Verdict.NEVER, "")
+    assert "never, unless: " in only(answer).text
+    assert answer.as_dict()["pods"][0]["fixes"]
+    assert "fixes" not in outlook("default/web", node("n1", "4"), waiting("web", "5"), fix=False).as_dict()["pods"][0]
+
+
+def test_pods_of_daemon_sets_do_not_leave() -> None:
+    agent = running("agent", "2")
+    agent["metadata"]["ownerReferences"] = [
+        {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "u", "controller": True}
+    ]
+    assert only(outlook("default/web", node("n1", "4"), agent, waiting("web"))).verdict is Verdict.NEVER
+
+
+def _near(app: str) -> Json:
+    term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": HOSTNAME}
+    return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+@pytest.mark.parametrize(
+    ("partner_cpu", "verdict"), [("1", Verdict.LATER), ("2", Verdict.NEVER)], ids=["beside it", "not beside it"]
+)
+def test_a_pod_that_has_to_be_near_another_fits_beside_it_or_never(partner_cpu: str, verdict: Verdict) -> None:
+    partner = running("db", partner_cpu, labels={"app": "db"})
+    objects = [node("n1", "4"), node("n2", "4"), partner, running("service", "2"), waiting("web", affinity=_near("db"))]
+    assert only(outlook("default/web", *objects)).verdict is verdict
+
+
+def test_a_pod_that_still_waits_may_be_the_one_to_be_near() -> None:
+    objects = [node("n1", "4"), running("service", "3"), waiting("db", "2", labels={"app": "db"})]
+    near = waiting("web", "1", affinity=_near("db"))
+    assert only(outlook("default/web", *objects, near)).verdict is Verdict.LATER
+    assert only(outlook("default/web", *objects[:2], near)).verdict is Verdict.NEVER
+
+
+def test_a_gated_pod_and_one_that_is_deleted_say_so() -> None:
+    entry_pod = waiting("web", schedulingGates=[{"name": "example.com/quota"}])
+    entry = only(outlook("default/web", node("n1", "4"), entry_pod))
+    assert (entry.verdict, "gate" in entry.why) == (Verdict.NEVER, True)
+    going = waiting("web")
+    going["metadata"]["deletionTimestamp"] = AT
+    assert only(outlook("default/web", node("n1", "4"), going)).why == "it is being deleted"
+
+
+def test_each_replica_of_a_deployment_has_its_own_outlook() -> None:
+    labels = {"app": "web"}
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {
+            "replicas": 3,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": waiting("any", "2")["spec"]},
+        },
+    }
+    neighbour = running("other", "2", activeDeadlineSeconds=4000)
+    answer = outlook(deployment, node("n1", "4"), node("n2", "2"), neighbour)
+    assert sorted((entry.verdict.value, entry.node) for entry in answer.pods) == [
+        ("later", "n1"),
+        ("now", "n1"),
+        ("now", "n2"),
+    ]
+    assert answer.verdict is Verdict.LATER
+
+
+@pytest.mark.parametrize(
+    ("cpu", "ending", "verdict"),
+    [("1", "2", Verdict.NOW), ("2", "2", Verdict.LATER), ("5", "1", Verdict.NEVER)],
+)
+def test_a_gang_gets_its_nodes_together(cpu: str, ending: str, verdict: Verdict) -> None:
+    neighbour = running("other", ending, activeDeadlineSeconds=4000)
+    objects = [node("n1", "4"), neighbour, group(UPSTREAM, 2), *members(UPSTREAM, 2, cpu=cpu, scheduler=SCHEDULER)]
+    answer = outlook("default/train-0", *objects)
+    assert (answer.gang, [entry.verdict for entry in answer.pods]) == ("default/train", [verdict, verdict])
+    if verdict is Verdict.LATER:
+        assert {entry.by for entry in answer.pods} == {"2026-03-01T12:07:10Z"}
+
+
+def test_a_gang_that_lacks_its_group_or_members_never_starts() -> None:
+    alone = member(UPSTREAM, "train-0", cpu="1", scheduler=SCHEDULER)
+    assert "does not exist" in only(outlook("default/train-0", node("n1"), alone)).why
+    entry = only(outlook("default/train-0", node("n1"), group(UPSTREAM, 2), alone))
+    assert (entry.verdict, "only 1 of the 2 pods" in entry.why) == (Verdict.NEVER, True)
+
+
+def test_a_gang_ahead_holds_nothing_unless_it_is_complete() -> None:
+    gang = [group(UPSTREAM, 2), *members(UPSTREAM, 2, cpu="3", scheduler=SCHEDULER)]
+    assert only(outlook("default/web", node("n1", "4"), *gang, waiting("web"))).verdict is Verdict.NOW
+
+
+def test_a_pod_on_a_node_is_running() -> None:
+    answer = outlook("default/other", node("n1", "4"), running("other"))
+    assert (list(answer.pods), list(answer.running)) == ([], [("default/other", "n1")])
+    assert answer.lines() == ["default/other: it has a node, n1"]
+
+
+def test_a_question_changes_nothing_and_what_is_kept_is_dropped_with_a_change() -> None:
+    cluster = podium.Cluster.load([node("n1", "4"), waiting("web")])
+    assert only(cluster.outlook("default/web", at=AT)).verdict is Verdict.NOW
+    assert cluster.pods[0].node_name == ""
+    cluster.add(running("other", "2"))
+    assert only(cluster.outlook("default/web", at=AT)).verdict is Verdict.LATER
+    cluster.remove("Pod", "other")
+    assert only(cluster.outlook("default/web", at=AT)).verdict is Verdict.NOW
+
+
+def test_what_cannot_be_asked_is_refused_by_name() -> None:
+    cluster = podium.Cluster.load([node("n1", "4"), waiting("web")])
+    with pytest.raises(ClusterError, match="there is no pod wbe"):
+        cluster.outlook("wbe")
+    with pytest.raises(ValueError, match="tomorrow"):
+        cluster.outlook("default/web", at="tomorrow")
+    with pytest.raises(ClusterError, match=r"spec\.schedulerName: no profile is named 'other'"):
+        cluster.outlook(pod("new", scheduler="other"))
+    with pytest.raises(ManifestError, match="there is neither a pod nor a workload"):
+        cluster.outlook({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
+
+
+def test_a_question_that_takes_too_long_ends() -> None:
+    clock = ManualClock()
+    limit = TimeLimit(clock, 1.0)
+    clock.advance(2.0)
+    with pytest.raises(TimeIsUpError):
+        outlook("default/web", node("n1", "4"), waiting("web"), limit=limit)
