@@ -77,6 +77,7 @@ def _verdict(answer: Mapping[str, Any]) -> Text:
 
 
 def _most(answer: Mapping[str, Any]) -> str:
+    # Only an exhaustive search is asked for more than its best find.
     if "hourly_savings_max" not in answer:
         return ""
     return f"; no search could save more than {answer['hourly_savings_max']:,.4f} per hour"

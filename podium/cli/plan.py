@@ -94,6 +94,7 @@ def command(
         raise click.UsageError("--cases are answered by Karpenter's rules")
     if is_podium and one_pass:
         raise click.UsageError("--one-pass is for Karpenter's rules")
+    # Karpenter's packing is the plan by its rules; a cheaper one would not be what it buys.
     if not is_podium and search != "greedy":
         raise click.UsageError("--search exhaustive is for --rules podium")
     if cases is not None:

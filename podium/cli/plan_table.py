@@ -34,6 +34,7 @@ def print_plan(answer: Mapping[str, Any]) -> None:
         console.print(table(("EXISTING NODE", "TAKES", "PODS"), rows))
     if answer["unschedulable"]:
         console.print(table(("UNPLACED PODS", "NODEPOOL", "WHY"), _staying(answer["unschedulable"])))
+    # A gang that starts shows in the nodes that are bought for it.
     stuck_gangs = [gang for gang in answer.get("gangs", ()) if not gang["starts"]]
     if stuck_gangs:
         rows = ((gang["gang"], f"{gang['needed']:,} of {gang['members']:,}", gang["lacks"]) for gang in stuck_gangs)
@@ -46,6 +47,7 @@ def print_plan(answer: Mapping[str, Any]) -> None:
         console.print(table(("PREEMPTED POD",), ((pod,) for pod in answer["preempted"])))
     console.print(_utilisation(answer["utilisation"]))
     console.print(_verdict(answer))
+    # After the verdict, whose price it is about.
     if "proof" in answer:
         console.print(Text(answer["proof"]["text"], "green" if answer["proof"]["proven"] else "yellow"))
     # Without prices, sizes were compared, and a reader must not take them for costs.

@@ -66,6 +66,7 @@ def _lists(content: object, path: str) -> tuple[object, object, str]:
         _refuse_others(content, _IN_SLICE, path)
         return content["devices"], content.get("sharedCounters") or [], f"{path}.devices"
     _refuse_others(content, _ALIKE, path)
+    # A bool is an int in Python, and no number of devices.
     count = content.get("count", 0)
     if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= COUNT_MAX:
         raise FieldError(f"{path}.count", f"{count!r} is not a number of devices, at most {COUNT_MAX}")

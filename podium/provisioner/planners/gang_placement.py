@@ -156,6 +156,7 @@ def _fullness(world: Cluster, pods: Sequence[Pod], selector: Mapping[str, str]) 
     plugin = world.framework_for(pods[0]).plugins.get(NodeResourcesFit.name) if pods else None
     if not isinstance(plugin, PlacementScorePlugin):
         return 0
+    # Before the members are placed: the score adds what they request.
     snapshot = world.engine_to_ask.cache.snapshot()
     ((key, value),) = selector.items()
     rows = [row for row in snapshot.order.tolist() if snapshot.node(row).labels.get(key) == value]

@@ -116,6 +116,7 @@ class NodeOptions:
 
     def are_within_limits(self, nodes: Iterable[CandidateNode]) -> bool:
         """Return True if the limits of the NodePools allow these nodes together, beside the nodes that are there."""
+        # Each NodePool has limits of its own.
         by_pool: dict[str, list[CandidateNode]] = {}
         for node in nodes:
             by_pool.setdefault(node.template.name, []).append(node)

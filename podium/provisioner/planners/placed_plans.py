@@ -329,6 +329,7 @@ class _Search:
         purchase = self._buyer.purchase_for(world, gang, pods, candidates)
         if not purchase.is_enough:
             return {}
+        # In the world of this trial, so that the units after it find the nodes, and their rest.
         for name, candidate in purchase.nodes.items():
             self._new_nodes.add(world, name, candidate)
         place_gang(world, gang, pods)
@@ -430,6 +431,7 @@ class _Search:
             ),
             limit.apart(),
         )
+        # What a try does not finish in time is no fault of the plan.
         self._limit = tries.limit
         best, proof = tries.best(nodes, counts)
         self._limit = limit

@@ -33,6 +33,7 @@ def price_bound(prices: Sequence[float], rooms: Sequence[Requests], demand: Requ
     names = sorted(name for name, amount in demand.items() if amount > 0)
     if not names or not prices or min(prices) <= 0:
         return 0.0
+    # In shares of the demand: bytes beside cores would drown in rounding.
     scale = np.array([demand[name] for name in names], dtype=np.float64)
     rooms_scaled = np.array([[max(room.get(name, 0), 0) for name in names] for room in rooms], dtype=np.float64) / scale
     # Of hundreds of kinds of nodes a few matter: those that are the best buy for some mixture of resources.
@@ -73,6 +74,7 @@ def _largest(coefficients: _Floats) -> _Floats:
         tableau[other_rows] -= np.outer(tableau[other_rows, column], tableau[row])
         gains = gains - gains[column] * tableau[row]
         basis[row] = column
+    # Variables outside the basis are 0, and so are those of a slack.
     values = np.zeros(columns)
     in_basis = basis < columns
     values[basis[in_basis]] = tableau[in_basis, -1].clip(0)

@@ -20,6 +20,7 @@ def savings_bound(state: DisruptionState) -> float:
     requests = total(*(requests_of(pod) for candidate in candidates for pod in candidate.pods))
     # A node over its capacity has nothing free, and takes nothing from others.
     free = total(*({name: max(amount, 0) for name, amount in node.available.items()} for node in staying_nodes))
+    # Any offering of a group will do, so the cheapest counts.
     offers = [
         (min(offering.price for offering in group.offerings), group.allocatable)
         for instance_type in state.basis.catalogue.instance_types

@@ -28,7 +28,7 @@ def test_only_an_exhaustive_search_says_it():
 @pytest.mark.parametrize("seed", range(20))
 def test_no_search_saves_more(seed: int):
     state = any_fleet(seed)
-    bound = savings_bound(state)
+    savings_max = savings_bound(state)
     for search in ("prefix", "greedy"):
         plan = plan_consolidation(state, ConsolidationOptions(search=search, ignore_budgets=True))
-        assert plan.savings <= bound + 1e-9
+        assert plan.savings <= savings_max + 1e-9
