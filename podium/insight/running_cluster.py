@@ -72,7 +72,7 @@ async def list_objects(
 
 
 def list_objects_blocking(
-    kubeconfig: str, context: str | None, extra_resources: Sequence[ResourceType[Any]] = ()
+    kubeconfig: str | None, context: str | None, extra_resources: Sequence[ResourceType[Any]] = ()
 ) -> list[dict[str, Any]]:
     """Call `list_objects` for synchronous callers, which may run in an event loop, as a notebook's cells do.
 

@@ -31,12 +31,12 @@ class WaitingPods(FailedPods):
 
     def __init__(self, cluster: Callable[[], Cluster], config: KubeSchedulerConfiguration, clock: Clock) -> None:
         self._cluster = cluster
-        self._frameworks = cluster().profiles
+        self._profiles = cluster().profiles
         self._in_flight: dict[str, QueuedPodInfo] = {}
         self._queue = SchedulingQueue(
-            _queue_profiles(self._frameworks),
+            _queue_profiles(self._profiles),
             # All profiles have the same QueueSort plugin, which the configuration's validation demands.
-            next(iter(self._frameworks.values())).queue_sort,
+            next(iter(self._profiles.values())).queue_sort,
             clock,
             lambda key: cluster().store.get(PODS, key),
             wake=lambda: None,
@@ -47,7 +47,7 @@ class WaitingPods(FailedPods):
     def enter(self, pods: Iterable[Pod]) -> None:
         """Add pods that a profile serves, one after the other."""
         for pod in pods:
-            if pod.spec.scheduler_name in self._frameworks and not pod.is_terminating:
+            if pod.spec.scheduler_name in self._profiles and not pod.is_terminating:
                 self._queue.add(pod)
 
     def pop(self) -> Pod | None:
@@ -122,8 +122,8 @@ class WaitingPods(FailedPods):
         """Let the pods be tried again that the change may help."""
         frameworks = self._cluster().profiles
         # Hint functions belong to plugins, which are built again where other objects have changed.
-        if frameworks is not self._frameworks:
-            self._frameworks = frameworks
+        if frameworks is not self._profiles:
+            self._profiles = frameworks
             self._queue.replace_plugins(_queue_profiles(frameworks))
         self._queue.move_all(event, old, new)
 

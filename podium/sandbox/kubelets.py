@@ -93,7 +93,8 @@ class Kubelets:
         if deadline_s is None or status.get("phase") != "Running" or "startTime" not in status:
             return None
         start = datetime.fromisoformat(status["startTime"])
-        return max(0.0, deadline_s - (self._store.now() - start).total_seconds())
+        seconds: float = deadline_s - (self._store.now() - start).total_seconds()
+        return max(0.0, seconds)
 
     def _work(self, time_s: float) -> None:
         records = self._store.collection(_PODS).records

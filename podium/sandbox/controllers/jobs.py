@@ -70,7 +70,8 @@ def seconds_left(store: Store, job: Json) -> float | None:
     if deadline_s is None or "startTime" not in status or is_over(status):
         return None
     start = datetime.fromisoformat(status["startTime"])
-    return max(0.0, deadline_s - (store.now() - start).total_seconds())
+    seconds: float = deadline_s - (store.now() - start).total_seconds()
+    return max(0.0, seconds)
 
 
 def release(store: Store, pod: Record) -> Record:
