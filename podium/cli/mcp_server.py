@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.tools import Tool
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
 from mcp.types import ToolAnnotations
-from pydantic import BaseModel, ConfigDict, create_model
+from pydantic import ConfigDict, create_model
 
 import podium
 from podium.cli.mcp_tools import Tools
@@ -19,7 +20,7 @@ _INSTRUCTIONS: Final = (
 )
 
 
-class _Strict(BaseModel):
+class _Strict(ArgModelBase):
     """Has no fields but its own."""
 
     model_config = ConfigDict(extra="forbid")

@@ -126,7 +126,11 @@ async def _play(objects: Iterable[Json], comer: Json | None, seed: int) -> Play:
         watch = asyncio.create_task(_watch(sandbox, play))
         try:
             await asyncio.sleep(_TICK_S * 4)
-            play.comers = [name for pod in sandbox.store.list("pods") if (name := pod["metadata"]["name"]) not in names]
+            play.comers = [
+                name
+                for pod in sandbox.store.list("pods")
+                if (name := pod["metadata"]["name"]) not in names and name.startswith("comer")
+            ]
             await asyncio.sleep(LAST_END_S + 2 * _LATE_S - loop.time())
             play.phase_ends_s.append(loop.time())
             await _end_finite(sandbox)
