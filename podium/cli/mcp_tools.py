@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from podium.cli.bounded_answer import bounded
+from podium.cli.bounded_answer import cut_to_size
 from podium.cli.mcp_source import ClusterSource, ReadCluster
 from podium.engine.errors import ClusterError
 from podium.engine.files import LocatedManifest, unpack_lists
@@ -193,7 +193,7 @@ class Tools:
                     f"the time limit of {self._limit_s:g} s is over, and nothing was found"
                 ) from None
         answer = {"at": format_time(read.at_s), **answer, **read.load_result.unknown()}
-        return bounded(answer | ({"partial": True} if limit.is_noticed else {}), self._bytes_max)
+        return cut_to_size(answer | ({"partial": True} if limit.is_noticed else {}), self._bytes_max)
 
 
 @contextmanager

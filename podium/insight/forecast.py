@@ -85,7 +85,7 @@ class Forecast:
         return self._rehearsal.world.store.get(PODS, key)
 
     @property
-    def refused(self) -> Sequence[str]:
+    def refusals(self) -> Sequence[str]:
         """Why the API server refuses pods, for each workload."""
         return [f"{refusal.workload}: {refusal.reason}" for refusal in self._rehearsal.refusals.values()]
 
@@ -101,7 +101,12 @@ class Forecast:
         waiting = [key for key in keys if key not in pods or not pods[key].node_name]
         outlooks = [self._outlook(key, fix=fix, limit=limit) for key in waiting]
         return Outlook(
-            outlooks, self.at_s, gang.key if gang is not None else "", running, self.refused, is_partial=self.is_partial
+            outlooks,
+            self.at_s,
+            gang.key if gang is not None else "",
+            running,
+            self.refusals,
+            is_partial=self.is_partial,
         )
 
     def of_new_pod(self, pod: Pod, *, fix: bool, limit: TimeLimit = UNLIMITED) -> Outlook | None:
@@ -246,7 +251,7 @@ def outlook_of(
             return answer
     step = Apply(", ".join(dict.fromkeys(item.location for item in target)), target)
     played = Forecast(cluster, at_s, limit, step)
-    if not played.asked and not played.refused:
+    if not played.asked and not played.refusals:
         raise ManifestError(f"{step.name}: there is neither a pod nor a workload with pods")
     for key in played.asked:
         if (asked_pod := played.pod(key)) is not None:

@@ -177,7 +177,7 @@ async def _leave(sandbox: Sandbox) -> None:
     for is_last in (False, True):
         while True:
             pods = sandbox.store.list("pods")
-            apps = {app for pod in pods if not pod["spec"].get("nodeName") for app in _wanted(pod)}
+            apps = {app for pod in pods if not pod["spec"].get("nodeName") for app in _wanted_apps(pod)}
             leaving = [
                 pod
                 for pod in pods
@@ -205,7 +205,7 @@ def _orphan(sandbox: Sandbox) -> None:
             sandbox.store.remove_record(resource, record)
 
 
-def _wanted(pod: Json) -> Iterable[str]:
+def _wanted_apps(pod: Json) -> Iterable[str]:
     terms = pod["spec"].get("affinity", {}).get("podAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution")
     return [term["labelSelector"]["matchLabels"]["app"] for term in terms or ()]
 
