@@ -20,7 +20,7 @@ from podium.engine.errors import ClusterError
 from podium.engine.files import LocatedManifest, unpack_lists
 from podium.framework.contract.status import PluginError, ScheduleError
 from podium.insight.cluster import Cluster
-from podium.insight.forecast import located, outlook_of
+from podium.insight.forecast import locate, outlook_of
 from podium.insight.loading import node_named, pod_named
 from podium.insight.steps import Apply, carry_out_steps, read_steps
 from podium.insight.what_if import outcome_of
@@ -131,7 +131,7 @@ class Tools:
         def ask_at(read: ReadCluster, limit: TimeLimit) -> Answer:
             cluster = read.load_result.cluster
             with _naming("pod"):
-                target = located(cluster, _pod(cluster, pod))
+                target = locate(cluster, _pod(cluster, pod))
                 outlook = outlook_of(cluster, target, read.at_s, fix=fix, limit=limit)
             return outlook.as_dict() | {"text": list(outlook.lines())}
 

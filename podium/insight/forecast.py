@@ -188,8 +188,8 @@ class Forecast:
 
     def _possible(self, pod: Pod, gang: Gang | None) -> Sequence[str]:
         if gang is not None:
-            return self._fitting(self._emptied, pod, gang)
-        return possible_nodes(self._rehearsal.world, self._emptied, pod)
+            return self._fitting(self._empty_world, pod, gang)
+        return possible_nodes(self._rehearsal.world, self._empty_world, pod)
 
     @cached_property
     def _ends_by_node(self) -> Mapping[str, Sequence[PodEnd]]:
@@ -207,7 +207,7 @@ class Forecast:
         return self._rehearsal.world_without(lambda pod: pod.key in finite)
 
     @cached_property
-    def _emptied(self) -> Cluster:
+    def _empty_world(self) -> Cluster:
         """The world without the pods that can leave."""
         return self._rehearsal.world_without(lambda pod: not pod.node_name or is_movable(pod))
 
@@ -259,7 +259,7 @@ def outlook_of(
     return played.of_pods(played.asked, fix=fix, limit=limit)
 
 
-def located(cluster: Cluster, pod: PodLike) -> str | Sequence[LocatedManifest]:
+def locate(cluster: Cluster, pod: PodLike) -> str | Sequence[LocatedManifest]:
     """Return a pod of a question of the library as `outlook_of` takes it."""
     if isinstance(pod, str):
         return pod
