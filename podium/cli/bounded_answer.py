@@ -13,7 +13,7 @@ _TEXT_MIN: Final = 400
 _PLACES_MAX: Final = 20
 
 
-def bounded(answer: Mapping[str, Any], bytes_max: int) -> dict[str, Any]:
+def cut_to_size(answer: Mapping[str, Any], bytes_max: int) -> dict[str, Any]:
     """Return the answer with as many entries of each list and mapping as fit; `cut` of it says what is left out.
 
     Args:
@@ -24,7 +24,7 @@ def bounded(answer: Mapping[str, Any], bytes_max: int) -> dict[str, Any]:
         return dict(answer)
     for length in _LENGTHS:
         places: dict[str, int] = {}
-        shortened = {name: _shortened(value, length, name, places) for name, value in answer.items()}
+        shortened = {name: _shorten(value, length, name, places) for name, value in answer.items()}
         note = f"The answer had {size} bytes, more than {bytes_max}: at most {length} entries of each list are shown"
         shortened["cut"] = {"note": note, "totals": dict(list(places.items())[:_PLACES_MAX])}
         if len(as_json(shortened)) <= bytes_max:
@@ -34,17 +34,17 @@ def bounded(answer: Mapping[str, Any], bytes_max: int) -> dict[str, Any]:
     }
 
 
-def _shortened(value: Any, length: int, place: str, places: dict[str, int]) -> Any:
+def _shorten(value: Any, length: int, place: str, places: dict[str, int]) -> Any:
     """Return the value with at most so many entries everywhere, and note how many there were, by place."""
     if isinstance(value, Mapping):
         if len(value) > length and not _is_record(value):
             places[place] = len(value)
             value = dict(list(value.items())[:length])
-        return {name: _shortened(part, length, f"{place}.{name}", places) for name, part in value.items()}
+        return {name: _shorten(part, length, f"{place}.{name}", places) for name, part in value.items()}
     if isinstance(value, list | tuple):
         if len(value) > length:
             places[place] = len(value)
-        return [_shortened(part, length, f"{place}[]", places) for part in value[:length]]
+        return [_shorten(part, length, f"{place}[]", places) for part in value[:length]]
     if isinstance(value, str) and len(value) > (text_max := max(length * _TEXT_PER_ENTRY, _TEXT_MIN)):
         places[place] = len(value)
         return value[:text_max]

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.tools import Tool
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
 from mcp.types import ToolAnnotations
-from pydantic import ConfigDict
+from pydantic import ConfigDict, create_model
 
 import podium
 from podium.cli.mcp_tools import Tools
@@ -17,6 +18,12 @@ _INSTRUCTIONS: Final = (
     "Questions about one Kubernetes cluster, answered by the rules of its scheduler. No tool changes anything. Answers "
     "are JSON; `at` is the time of the cluster's objects, `cut` says what is left out of a large answer."
 )
+
+
+class _Strict(ArgModelBase):
+    """Has no fields but its own."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 def server_of(tools: Tools) -> MCPServer:
@@ -30,8 +37,6 @@ def _tool_of(function: Callable[..., Any]) -> Tool:
     tool = Tool.from_function(function, annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))
     arguments = tool.fn_metadata.arg_model
     # Otherwise an argument with a misspelt name would be left out of account.
-    strict = {"model_config": ConfigDict(extra="forbid"), "__module__": __name__}
-    metaclass: Any = type(arguments)
-    tool.fn_metadata.arg_model = metaclass(arguments.__name__, (arguments,), strict)
+    tool.fn_metadata.arg_model = create_model(arguments.__name__, __base__=(arguments, _Strict))
     tool.parameters = {**tool.parameters, "additionalProperties": False}
     return tool

@@ -14,13 +14,13 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from podium.cli.bounded_answer import bounded
+from podium.cli.bounded_answer import cut_to_size
 from podium.cli.mcp_source import ClusterSource, ReadCluster
 from podium.engine.errors import ClusterError
 from podium.engine.files import LocatedManifest, unpack_lists
 from podium.framework.contract.status import PluginError, ScheduleError
 from podium.insight.cluster import Cluster
-from podium.insight.forecast import located, outlook_of
+from podium.insight.forecast import locate, outlook_of
 from podium.insight.loading import node_named, pod_named
 from podium.insight.steps import Apply, carry_out_steps, read_steps
 from podium.insight.what_if import outcome_of
@@ -131,7 +131,7 @@ class Tools:
         def ask_at(read: ReadCluster, limit: TimeLimit) -> Answer:
             cluster = read.load_result.cluster
             with _naming("pod"):
-                target = located(cluster, _pod(cluster, pod))
+                target = locate(cluster, _pod(cluster, pod))
                 outlook = outlook_of(cluster, target, read.at_s, fix=fix, limit=limit)
             return outlook.as_dict() | {"text": list(outlook.lines())}
 
@@ -193,7 +193,7 @@ class Tools:
                     f"the time limit of {self._limit_s:g} s is over, and nothing was found"
                 ) from None
         answer = {"at": format_time(read.at_s), **answer, **read.load_result.basis()}
-        return bounded(answer | ({"partial": True} if limit.is_noticed else {}), self._bytes_max)
+        return cut_to_size(answer | ({"partial": True} if limit.is_noticed else {}), self._bytes_max)
 
 
 @contextmanager

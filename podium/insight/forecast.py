@@ -85,7 +85,7 @@ class Forecast:
         return self._rehearsal.world.store.get(PODS, key)
 
     @property
-    def refused(self) -> Sequence[str]:
+    def refusals(self) -> Sequence[str]:
         """Why the API server refuses pods, for each workload."""
         return [f"{refusal.workload}: {refusal.reason}" for refusal in self._rehearsal.refusals.values()]
 
@@ -101,7 +101,12 @@ class Forecast:
         waiting = [key for key in keys if key not in pods or not pods[key].node_name]
         outlooks = [self._outlook(key, fix=fix, limit=limit) for key in waiting]
         return Outlook(
-            outlooks, self.at_s, gang.key if gang is not None else "", running, self.refused, is_partial=self.is_partial
+            outlooks,
+            self.at_s,
+            gang.key if gang is not None else "",
+            running,
+            self.refusals,
+            is_partial=self.is_partial,
         )
 
     def of_new_pod(self, pod: Pod, *, fix: bool, limit: TimeLimit = UNLIMITED) -> Outlook | None:
@@ -183,8 +188,8 @@ class Forecast:
 
     def _possible(self, pod: Pod, gang: Gang | None) -> Sequence[str]:
         if gang is not None:
-            return self._fitting(self._emptied, pod, gang)
-        return possible_nodes(self._rehearsal.world, self._emptied, pod)
+            return self._fitting(self._empty_world, pod, gang)
+        return possible_nodes(self._rehearsal.world, self._empty_world, pod)
 
     @cached_property
     def _ends_by_node(self) -> Mapping[str, Sequence[PodEnd]]:
@@ -202,7 +207,7 @@ class Forecast:
         return self._rehearsal.world_without(lambda pod: pod.key in finite)
 
     @cached_property
-    def _emptied(self) -> Cluster:
+    def _empty_world(self) -> Cluster:
         """The world without the pods that can leave."""
         return self._rehearsal.world_without(lambda pod: not pod.node_name or is_movable(pod))
 
@@ -246,7 +251,7 @@ def outlook_of(
             return answer
     step = Apply(", ".join(dict.fromkeys(item.location for item in target)), target)
     played = Forecast(cluster, at_s, limit, step)
-    if not played.asked and not played.refused:
+    if not played.asked and not played.refusals:
         raise ManifestError(f"{step.name}: there is neither a pod nor a workload with pods")
     for key in played.asked:
         if (asked_pod := played.pod(key)) is not None:
@@ -254,7 +259,7 @@ def outlook_of(
     return played.of_pods(played.asked, fix=fix, limit=limit)
 
 
-def located(cluster: Cluster, pod: PodLike) -> str | Sequence[LocatedManifest]:
+def locate(cluster: Cluster, pod: PodLike) -> str | Sequence[LocatedManifest]:
     """Return a pod of a question of the library as `outlook_of` takes it."""
     if isinstance(pod, str):
         return pod

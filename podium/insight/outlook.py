@@ -109,7 +109,7 @@ class Outlook:
         at_s: the time at which the question is asked, in seconds since the epoch.
         gang: the gang whose members `pods` are; "" if they are no gang.
         running: the pods in question that have a node, by key.
-        refused: why the API server refuses pods of a workload, for each workload.
+        refusals: why the API server refuses pods of a workload, for each workload.
         is_partial: whether the time limit ended the answer early: later events were not looked at.
     """
 
@@ -117,13 +117,13 @@ class Outlook:
     at_s: float
     gang: str = ""
     running: Sequence[tuple[str, str]] = ()
-    refused: Sequence[str] = ()
+    refusals: Sequence[str] = ()
     is_partial: bool = False
 
     @property
     def verdict(self) -> Verdict:
         """The verdict of the pod that waits longest."""
-        verdicts = [pod.verdict for pod in self.pods] + [Verdict.NEVER] * bool(self.refused)
+        verdicts = [pod.verdict for pod in self.pods] + [Verdict.NEVER] * bool(self.refusals)
         return max(verdicts, key=list(Verdict).index, default=Verdict.NOW)
 
     def lines(self) -> Sequence[str]:
@@ -133,7 +133,7 @@ class Outlook:
         for pod in self.pods:
             lines.append(pod.text)
             lines += [f"  {line}" for line in pod.details()]
-        return lines + [f"the API server refuses pods: {reason}" for reason in self.refused]
+        return lines + [f"the API server refuses pods: {reason}" for reason in self.refusals]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the answer as JSON values."""
@@ -142,8 +142,8 @@ class Outlook:
             answer["gang"] = self.gang
         if self.running:
             answer["running"] = dict(self.running)
-        if self.refused:
-            answer["refused"] = list(self.refused)
+        if self.refusals:
+            answer["refused"] = list(self.refusals)
         if self.is_partial:
             answer["partial"] = True
         return answer | {"pods": [pod.as_dict() for pod in self.pods]}

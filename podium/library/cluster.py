@@ -17,7 +17,7 @@ from podium.engine.files import LocatedManifest
 from podium.engine.manifests import Manifest
 from podium.engine.object_files import Objects, objects_given
 from podium.insight import cluster as insight
-from podium.insight.forecast import Forecast, located, outlook_of
+from podium.insight.forecast import Forecast, locate, outlook_of
 from podium.insight.outlook import Outlook
 from podium.insight.room.drain_order import DrainOrder, drain_order
 from podium.insight.room.make_room import STEPS_MAX, STEPS_WITHOUT_LIMIT, make_room
@@ -171,7 +171,7 @@ class Cluster(insight.Cluster):
             ClusterError: no profile serves the pod, or it cannot be read.
         """
         at_s = self.store.now_s if at is None else parse_time(at)
-        target = located(self, pod)
+        target = locate(self, pod)
         forecast = self._forecast
         if forecast is None or forecast.cluster._state is not self._state or forecast.at_s != at_s:
             # A workload is played with the rest of the cluster, and needs no forecast without it.

@@ -85,7 +85,7 @@ def _running(name: str, node: str, cpu: int, chance: Random) -> list[Json]:
     start_s = -chance.randint(60, 600)
     spec: Json = {"terminationGracePeriodSeconds": GRACE_S, "priority": chance.choice((-100, 0, 0, 0, 100))}
     if chance.random() < 0.08:
-        spec["affinity"] = {"podAntiAffinity": _required(chance.choice(_APPS), chance.choice((HOSTNAME, ZONE)))}
+        spec["affinity"] = {"podAntiAffinity": _required_terms(chance.choice(_APPS), chance.choice((HOSTNAME, ZONE)))}
     kind = chance.choice(("service", "service", "ending", "deadline", "deadline", "once", "job", "job-deadline"))
     metadata: Json = {"creationTimestamp": _time(start_s)}
     extra: list[Json] = []
@@ -142,9 +142,9 @@ def _waiting_pod(name: str, index: int, chance: Random) -> Json:
     if chance.random() < 0.12:
         spec["nodeSelector"] = chance.choice(({ZONE: chance.choice(_ZONES)}, {"no": "such"}, {HOSTNAME: "node-0"}))
     if chance.random() < 0.12:
-        affinity["podAntiAffinity"] = _required(chance.choice(_APPS), chance.choice((HOSTNAME, HOSTNAME, ZONE)))
+        affinity["podAntiAffinity"] = _required_terms(chance.choice(_APPS), chance.choice((HOSTNAME, HOSTNAME, ZONE)))
     elif chance.random() < 0.1:
-        affinity["podAffinity"] = _required(chance.choice(_APPS), ZONE)
+        affinity["podAffinity"] = _required_terms(chance.choice(_APPS), ZONE)
     if affinity:
         spec["affinity"] = affinity
     if chance.random() < 0.1:
@@ -174,6 +174,6 @@ def _comer(chance: Random) -> Json:
     }
 
 
-def _required(app: str, key: str) -> Json:
+def _required_terms(app: str, key: str) -> Json:
     term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key}
     return {"requiredDuringSchedulingIgnoredDuringExecution": [term]}

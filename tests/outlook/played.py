@@ -126,7 +126,11 @@ async def _play(objects: Iterable[Json], comer: Json | None, seed: int) -> Play:
         watch = asyncio.create_task(_watch(sandbox, play))
         try:
             await asyncio.sleep(_TICK_S * 4)
-            play.comers = [name for pod in sandbox.store.list("pods") if (name := pod["metadata"]["name"]) not in names]
+            play.comers = [
+                name
+                for pod in sandbox.store.list("pods")
+                if (name := pod["metadata"]["name"]) not in names and name.startswith("comer")
+            ]
             await asyncio.sleep(LAST_END_S + 2 * _LATE_S - loop.time())
             play.phase_ends_s.append(loop.time())
             await _end_finite(sandbox)
@@ -173,7 +177,7 @@ async def _leave(sandbox: Sandbox) -> None:
     for is_last in (False, True):
         while True:
             pods = sandbox.store.list("pods")
-            apps = {app for pod in pods if not pod["spec"].get("nodeName") for app in _wanted(pod)}
+            apps = {app for pod in pods if not pod["spec"].get("nodeName") for app in _wanted_apps(pod)}
             leaving = [
                 pod
                 for pod in pods
@@ -201,7 +205,7 @@ def _orphan(sandbox: Sandbox) -> None:
             sandbox.store.remove_record(resource, record)
 
 
-def _wanted(pod: Json) -> Iterable[str]:
+def _wanted_apps(pod: Json) -> Iterable[str]:
     terms = pod["spec"].get("affinity", {}).get("podAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution")
     return [term["labelSelector"]["matchLabels"]["app"] for term in terms or ()]
 
