@@ -119,7 +119,9 @@ class Dump:
         if self.errors:
             raise self.errors[0]
         question = Question.read(self.documents, [document], document.location)
-        return question.ask(self._config(), _CLASSES, any_scheduler=self.config is None).to_json()
+        config = self._config()
+        answer = question.ask(config, _CLASSES, any_scheduler=self.config is None)
+        return answer.to_json() | {"decidesAs": config.release.minor}
 
     def why(self, document: LocatedManifest) -> dict[str, Any]:
         """Answer as `podium why --fix` does; a workload's template makes a pod to ask about."""

@@ -114,7 +114,6 @@ TESTED_ELSEWHERE = {
     "insight/forecast": "unit/insight/test_outlook",
     "insight/rehearsal": "unit/insight/test_outlook",
     "insight/waiting_pods": "unit/insight/test_outlook",
-    "insight/pod_ends": "unit/insight/test_outlook",
     "insight/node_edits": "unit/insight/test_fixes",
     "insight/pod_edits": "unit/insight/test_fixes",
     "insight/search": "unit/insight/test_fixes",
@@ -151,7 +150,6 @@ TESTED_ELSEWHERE = {
     # Nothing but output, read from what a command prints.
     "cli/demo/autoscale": "integration/cli/test_demo",
     "cli/capacity_table": "unit/cli/test_capacity",
-    "cli/mcp_source": "integration/cli/test_mcp",
     "cli/mcp_tools": "integration/cli/test_mcp",
     "cli/evaluate_table": "unit/cli/test_evaluate",
     "cli/plan_table": "unit/cli/test_plan",

@@ -20,8 +20,7 @@ Preemption counts in step 3 and in the result, but not in step 2: there it would
 bought. Nodes that are leaving take no pods, but they are there while their pods are placed, because spreading still
 counts them. Then they are removed, and the pods that have no node yet (`Plan.late`) are tried once more.
 
-Example: node `old` has 4 CPUs free. `big` requests 3 CPUs; `a` and `b`, of higher priority, request 1 each. A node of
-type c-2 has 1.9 CPUs for pods, a c-4 has 3.9.
+Example: `old` has 4 CPUs free; `big` requests 3, `a` and `b`, of higher priority, 1. A c-2 has 1.9, a c-4 3.9 CPUs.
 
 - Karpenter's rules place the largest pod first: `big` and `a` on `old`, `b` on a new c-2. Proposed: c-2.
 - podium takes `a` and `b` first, by priority, and places both on `old`. `big` fits neither there nor on the c-2: a c-4

@@ -86,6 +86,7 @@ def test_every_command_that_answers_has_the_same_formats_under_the_same_option()
         "clusters serve",
         "completion",
         "estimator serve",
+        "mcp",
         "provisioner run",
         "record",
         "run",

@@ -58,7 +58,7 @@ async def manifests(
         return session
 
     monkeypatch.setattr(running_cluster, "load", load)
-    monkeypatch.setattr(running_cluster, "ApiSession", lambda _: session)
+    monkeypatch.setattr(running_cluster, "ApiSession", lambda *_, **__: session)
     monkeypatch.setattr(running_cluster, "CONTROL_RESOURCES", ())
     monkeypatch.setattr(running_cluster, "_GROUPS", ())
     objects, _ = await running_cluster.list_objects(None, None, resources)

@@ -136,9 +136,9 @@ def test_replicas_placed_in_time_are_an_estimate(tmp_path: Path, monkeypatch: py
         "accurate",
     )
     result = run(*arguments, "-o", "json", "--time-limit", "1ms")
-    assert (result.exit_code, json.loads(result.stdout)) == (1, {"replicas": 0, "partial": True})
+    assert (result.exit_code, json.loads(result.stdout)) == (1, {"replicas": 0, "decidesAs": "1.37", "partial": True})
     assert "at least 0 replicas fit" in run(*arguments, "--time-limit", "1ms").stdout
-    assert json.loads(run(*arguments, "-o", "json").stdout) == {"replicas": 32}
+    assert json.loads(run(*arguments, "-o", "json").stdout) == {"replicas": 32, "decidesAs": "1.37"}
 
 
 def test_reading_the_cluster_counts(tmp_path: Path) -> None:
