@@ -49,6 +49,7 @@ def load_cluster(
     from podium.cli.cluster_source import objects_in, objects_of_cluster
     from podium.cli.options.configuration import usable
     from podium.cli.options.releases import release_asked, take_release_of
+    from podium.config import NEWEST
     from podium.insight.loading import Loader
     from podium.lib.system_clock import SystemClock
     from podium.objects import resource_types
@@ -56,7 +57,7 @@ def load_cluster(
     demand_one_cluster(clusters, *live)
     if running is None:
         take_release_of(clusters, *live)
-    elif release_asked() is None:
+    elif release_asked() is None and running.release.minor != NEWEST.minor:
         say(f"deciding as kube-scheduler {running.release.minor}: the running podium does", err=True)
     good = usable(config, plugins, to_run=False)
     kinds = () if clusters else resource_types.WITHOUT_GATES

@@ -132,6 +132,7 @@ _SELECTABLE: Final[dict[tuple[str, str], SelectableFields]] = {
     # Custom resources, whose definitions have no selectableFields.
     ("appgroup.diktyo.x-k8s.io/v1alpha1", "appgroups"): _CUSTOM,
     ("cluster.karmada.io/v1alpha1", "clusters"): _CUSTOM_OF_CLUSTER,
+    ("kueue.x-k8s.io/v1beta1", "workloads"): _CUSTOM,
     ("networktopology.diktyo.x-k8s.io/v1alpha1", "networktopologies"): _CUSTOM,
     ("scheduling.x-k8s.io/v1alpha1", "elasticquotas"): _CUSTOM,
     ("scheduling.x-k8s.io/v1alpha1", "podgroups"): _CUSTOM,

@@ -50,7 +50,8 @@ async def complete_cluster(anyio_backend: object, control_plane_binaries: Binari
         for path in (DEPLOY / "coscheduling" / "definition.yaml", *sorted(DEPLOY.glob("policies/*/definitions.yaml"))):
             for definition in yaml.safe_load_all(path.read_text()):
                 await cluster.admin.create(DEFINITIONS, definition)
-        # The operator that owns this kind ships its definition, and Karmada serves its own kind itself.
+        # The operators that own these kinds ship their definitions, and Karmada serves its own kind itself.
+        await cluster.define("kueue.x-k8s.io", "Workload", version="v1beta1")
         await cluster.define("security-profiles-operator.x-k8s.io", "SeccompProfile", version="v1beta1")
         await cluster.define("cluster.karmada.io", "Cluster", "Cluster", version="v1alpha1")
         yield cluster

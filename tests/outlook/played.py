@@ -116,7 +116,7 @@ def _when(binding: Binding | None) -> tuple[float, str]:
 async def _play(objects: Iterable[Json], comer: Json | None, seed: int) -> Play:
     play = Play()
     sandbox = sandbox_of(objects, controllers=True, kubelet_delay_s=float(GRACE_S), job_s=_FOR_EVER_S)
-    async with sandbox, daemon_beside(sandbox, seed, TickingClock()):
+    async with sandbox, daemon_beside(sandbox, seed, clock=TickingClock()):
         loop = asyncio.get_running_loop()
         names = {pod["metadata"]["name"] for pod in sandbox.store.list("pods")}
         # The others are in the queue by then.

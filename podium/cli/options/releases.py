@@ -64,7 +64,7 @@ def release_asked() -> Release | None:
 
 
 def take_release_of(clusters: Sequence[str], kubeconfig: str | None, context: str | None) -> None:
-    """Let the running cluster's own release decide the question, and name it on standard error.
+    """Let the running cluster's own release decide the question, and name it on standard error if it is not the newest.
 
     The newest decides about files, the one of `--decide-as` about everything.
     """
@@ -76,7 +76,9 @@ def take_release_of(clusters: Sequence[str], kubeconfig: str | None, context: st
     if isinstance(answer, tuple):
         release, server = answer
         click.get_current_context().meta[_META] = release
-        say(f"deciding as kube-scheduler {release.minor}: the API server is {server}", err=True)
+        # Of the newest on its own there is nothing to say: files are answered by its rules, too.
+        if not (release.minor == NEWEST.minor and server.startswith(f"v{NEWEST.minor}.")):
+            say(f"deciding as kube-scheduler {release.minor}: the API server is {server}", err=True)
     # Whoever cannot be reached is complained of where the objects are listed.
     elif isinstance(answer, ApiError) and not isinstance(answer, Unreachable | Unauthorized):
         say(f"warning: deciding as kube-scheduler {NEWEST.minor}: the API server hides its version: {answer}", err=True)
