@@ -157,8 +157,9 @@ def starters(options: argparse.Namespace) -> dict[str, Start]:
 def measure_on_api_server(options: argparse.Namespace) -> None:
     """Both schedulers in turn on a real API server."""
     plan = api_server.Plan(sizes(options), options.repeat, starters(options))
-    # Of its own, so that the figures beside kube-scheduler stay.
-    name = "api-server" if options.peer_binary is None else "peer"
+    # Of their own, so that the figures of all workloads beside kube-scheduler stay.
+    is_gangs = options.workload == ["gangs"]
+    name = "peer" if options.peer_binary is not None else "gangs" if is_gangs else "api-server"
     figures, where, failures = _runs(options, name, plan)
     _console.print(report.table(figures, where["cores"]))
     _console.print(f"{where['cpu']}, {where['cores']} cores; medians of {plan.repeat}")

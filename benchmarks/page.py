@@ -40,6 +40,7 @@ PLOTS: Final = "performance"
 
 _ON_API_SERVER: Final = "podium and kube-scheduler on the same API server"
 _BESIDE_PEER: Final = "Policies beside scheduler-plugins"
+_GANGS: Final = "Gangs by themselves"
 _ALONE: Final = "The engine alone"
 _WITH_POLICIES: Final = "The cost of policies"
 _GROWTH: Final = "Growth"
@@ -62,6 +63,9 @@ binding. An attempt includes the binding, the decision is the attempt's first pa
 API server is its own metric. All figures are medians. Milliseconds and pods/s are those of this machine; what carries
 over to others are the ratios, and these only where nothing else runs: until 2026-11-22 this page had 132 pods/s and
 4.5 ms of CPU for kube-scheduler and plain pods on 5,000 nodes, measured beside other processes on a slower machine.
+"""
+_HOW_GANGS = """\
+The workload `gangs` once more, as above: 300 gangs of three pods and three of 200, with GenericWorkload.
 """
 _HOW_IN_PROCESS = """\
 One core, no API server: from the pod to the node that it is assumed on. CPU time, medians.
@@ -119,7 +123,8 @@ def write(results: Path, docs: Path) -> Path:
     """
     sections = {
         _ON_API_SERVER: _api_server(read(results / "api-server.json", ApiServerResults), docs),
-        _BESIDE_PEER: _peer(read(results / "peer.json", ApiServerResults)),
+        _GANGS: _on_api_server(_GANGS, _HOW_GANGS, read(results / "gangs.json", ApiServerResults)),
+        _BESIDE_PEER: _on_api_server(_BESIDE_PEER, _HOW_PEER, read(results / "peer.json", ApiServerResults)),
         _ALONE: _in_process(read(results / "in-process.json", Rates)),
         _WITH_POLICIES: _policies(read(results / "policies.json", Rates)),
         _GROWTH: _growth(read(results / "growth.json", Rates), docs),
@@ -168,10 +173,10 @@ def _in_process(results: Rates | None) -> Iterator[str]:
     yield from _check_table(in_process.checks(results.rates))
 
 
-def _peer(results: ApiServerResults | None) -> Iterator[str]:
+def _on_api_server(title: str, how: str, results: ApiServerResults | None) -> Iterator[str]:
     if results is None:
         return
-    yield from _opening(_BESIDE_PEER, results, _HOW_PEER)
+    yield from _opening(title, results, how)
     yield from _runs(report.medians(results.runs), results.machine["cores"])
 
 

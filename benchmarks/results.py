@@ -26,7 +26,7 @@ class Results(Struct, kw_only=True):
 
 
 class ApiServerResults(Results, kw_only=True):
-    """`api-server.json` and `peer.json`."""
+    """`api-server.json`, `gangs.json` and `peer.json`."""
 
     runs: list[Run]
 
