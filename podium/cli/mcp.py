@@ -65,8 +65,8 @@ def command(
     podium mcp -f cluster.yaml
 
     This is a server of the Model Context Protocol, which a client starts and talks to over standard input and output.
-    Its tools are the questions of podium: why, fixes, what_if, capacity, outlook, plan and queue. It ends with its
-    standard input. It needs podium[mcp].
+    Its tools are the questions of podium: why, fixes, what_if, capacity, outlook, make_room, plan and
+    queue. It ends with its standard input. It needs podium[mcp].
     """  # noqa: D301
     demand_one_cluster(clusters, kubeconfig, context)
     if "-" in clusters:

@@ -22,6 +22,7 @@ from podium.framework.contract.status import PluginError, ScheduleError
 from podium.insight.cluster import Cluster
 from podium.insight.forecast import locate, outlook_of
 from podium.insight.loading import node_named, pod_named
+from podium.insight.room.make_room import make_room, subject_named
 from podium.insight.steps import Apply, carry_out_steps, read_steps
 from podium.insight.what_if import outcome_of
 from podium.lib.system_clock import SystemClock
@@ -52,7 +53,7 @@ class ToolProblemError(ToolError):
 
 
 class Tools:
-    """The tools, which are target one after the other.
+    """The tools, of which one is asked at a time.
 
     Args:
         limit_s: how long a question may take; 0 for any time.
@@ -69,7 +70,10 @@ class Tools:
     @property
     def all(self) -> tuple[Callable[..., Answer], ...]:
         """The tools."""
-        return self.why, self.fixes, self.what_if, self.capacity, self.outlook, self.plan, self.queue
+        return (
+            *(self.why, self.fixes, self.what_if, self.capacity, self.outlook),
+            *(self.make_room, self.plan, self.queue),
+        )
 
     def why(
         self,
@@ -136,6 +140,17 @@ class Tools:
             return outlook.as_dict() | {"text": list(outlook.lines())}
 
         return self._ask_at(ask_at)
+
+    def make_room(
+        self, pod: Annotated[str, Field(description="A pending pod, or a gang, as NAMESPACE/NAME.")]
+    ) -> Answer:
+        """Find the fewest moves of other pods after which a pending pod or gang fits. Nothing is moved."""
+
+        def ask(cluster: Cluster, limit: TimeLimit) -> Answer:
+            with _naming("pod"):
+                return make_room(cluster, subject_named(cluster, pod), limit).as_dict()
+
+        return self._ask(ask)
 
     def plan(
         self,

@@ -34,6 +34,7 @@ QUESTIONS: list[tuple[str, Json]] = [
     ("what_if", {"steps": [{"drain": "n1"}, {"apply": NEW}]}),
     ("capacity", {"pod": NEW}),
     ("outlook", {"pod": "big"}),
+    ("make_room", {"pod": "default/big"}),
     ("plan", {"adopt_nodes": True, "assume_unschedulable": True}),
     ("queue", {"count": 5}),
 ]
@@ -104,6 +105,7 @@ async def test_no_tool_sends_a_verb_that_writes(tmp_path: Path, monkeypatch: pyt
         ("what_if", {"steps": [{"profile": "/etc/passwd"}]}, "steps: steps[0]"),
         ("capacity", {"pod": {"apiVersion": "v1", "kind": "Pod", "metadata": {}}}, "metadata.name"),
         ("outlook", {"pod": {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}}}, "pod: "),
+        ("make_room", {"pod": "default/bgi"}, "pod: there is no pod and no gang default/bgi"),
         ("plan", {"rules": "mine"}, "rules"),
         ("queue", {"count": 0}, "count"),
     ],
