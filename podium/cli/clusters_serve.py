@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from podium.cli import event_loop, files
+from podium.cli.grpc_extra import importing_grpc
 from podium.cli.options.addresses import address
 from podium.cli.options.configuration import plugin_option, usable
 from podium.cli.options.durations import duration
@@ -83,18 +84,9 @@ def serve(
         raise click.UsageError("--tls-cert-file and --tls-private-key-file go together")
     if grpc_client_ca_file and not tls_cert_file:
         raise click.UsageError("--grpc-client-ca-file goes with --tls-cert-file")
-    from podium.estimator.server.tls13 import keep_quiet, refuse_tls12
-
-    # Before anything imports gRPC: its C core reads its settings from the environment then.
-    keep_quiet()
-    refuse_tls12()
     # The extra is optional, and the other commands of the group do without it.
-    try:
+    with importing_grpc(serves=True):
         from podium.fleets.server.app import FleetApp, FleetOptions
-    except ImportError as error:
-        raise click.ClickException(
-            f"this needs podium[estimator], in a clone pip install -r requirements/estimator.lock: {error}"
-        ) from error
     from podium.cli.asking import errors_shown
     from podium.cli.fleet_source import prices_in
     from podium.cli.kubeconfig_contexts import contexts_of

@@ -14,6 +14,7 @@ from rich.text import Text
 from podium.cli.asking import show
 from podium.cli.plain_text import plain
 from podium.fleets.answers import FleetFit
+from podium.lib.plurals import count_of
 
 _NODES_SHOWN = 3
 
@@ -61,7 +62,7 @@ def _where(nodes: Mapping[str, str]) -> str:
 
 
 def _summary(answer: FleetFit) -> Text:
-    pods = f"{answer.pods:,} pod{'s' * (answer.pods != 1)}"
+    pods = count_of(answer.pods, "pod")
     if answer.best is None:
         return Text.assemble(("None", "bold red"), plain(f" takes {answer.workload} whole ({pods})"))
     count = f" and {len(answer.untried):,} more not needed" if answer.untried else ""

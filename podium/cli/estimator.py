@@ -13,6 +13,7 @@ from podium.cli import event_loop, files
 from podium.cli.estimate import STATUS_GATES, gates_of
 from podium.cli.estimator_summary import summary
 from podium.cli.groups import CommandGroup
+from podium.cli.grpc_extra import importing_grpc
 from podium.cli.kubeconfig_contexts import contexts_of
 from podium.cli.options.addresses import PORT_MAX, address
 from podium.cli.options.configuration import estimator_rules, plugin_option
@@ -150,17 +151,8 @@ def serve(
     """
     # The default action of the signal ends the process; for `podium run` it asks for a dump, and here for nothing.
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
-    from podium.estimator.server.tls13 import keep_quiet, refuse_tls12
-
-    # gRPC's C core reads its settings from the environment when it is imported.
-    keep_quiet()
-    refuse_tls12()
-    try:
+    with importing_grpc(serves=True):
         from podium.estimator.server.app import EstimatorApp, Options, Report, Source
-    except ImportError as error:
-        raise click.ClickException(
-            f"this needs podium[estimator], in a clone pip install -r requirements/estimator.lock: {error}"
-        ) from error
     from podium.estimator.server.members import OnUnsynced
 
     _warn_of_flags(kube_api_qps=kube_api_qps, kube_api_burst=kube_api_burst, parallelism=parallelism)

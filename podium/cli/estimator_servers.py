@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podium.cli import event_loop, files
+from podium.cli.grpc_extra import importing_grpc
 from podium.cli.options.addresses import PORT_MAX
 from podium.cli.options.durations import duration
 from podium.cli.options.paths import FILE
@@ -165,16 +166,8 @@ def ask_servers(servers: Servers, spec: BindingSpec, *, in_sets: bool) -> Mappin
             "a certificate needs its key, and both need --scheduler-estimator-ca-file or "
             "--insecure-skip-estimator-verify"
         )
-    from podium.estimator.server.tls13 import keep_quiet
-
-    # gRPC's C core reads its settings from the environment when it is imported.
-    keep_quiet()
-    try:
+    with importing_grpc(serves=False):
         from podium.estimator.client import asking, channels
-    except ImportError as error:
-        raise click.ClickException(
-            f"this needs podium[estimator], in a clone pip install -r requirements/estimator.lock: {error}"
-        ) from error
     tls = None
     if has_tls:
         ca_file = None if servers.skip_verify else servers.ca_file

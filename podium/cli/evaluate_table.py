@@ -15,6 +15,7 @@ from podium.cli.plain_text import PlainConsole, console, heading, plain
 from podium.engine.rejection_details import asked_and_free
 from podium.framework.cycle.scoring import Scores
 from podium.insight.evaluate import PodAnswer
+from podium.lib.plurals import count_of
 from podium.plugins.node_resources_fit import NodeResourcesFit
 from podium.plugins.taint_toleration import DETAIL_PREFIX
 
@@ -89,7 +90,7 @@ def _print_rows(out: PlainConsole, table: Table, rows: Sequence[_Row], top: int 
     out.print(table)
     if top is not None and len(rows) > top:
         nodes, row_count = sum(len(row.nodes) for row in rows[top:]), len(rows) - top
-        left_out = f"and {nodes:,} more node{'s' * (nodes != 1)} on {row_count:,} more row{'s' * (row_count != 1)}"
+        left_out = f"and {count_of(nodes, 'more node')} on {count_of(row_count, 'more row')}"
         out.print(plain(f"{left_out}: --all shows every node"))
 
 

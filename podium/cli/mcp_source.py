@@ -18,7 +18,6 @@ from podium.lib.system_clock import SystemClock
 from podium.library.planned_objects import Originals, original_key
 from podium.library.plans import ONLY_PLANNED
 from podium.objects.resource_types import WITHOUT_GATES
-from podium.objects.times import parse_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +78,13 @@ class ClusterSource:
         documents = self._documents(loader)
         load_result = loader.read(documents)
         originals = {key: document for document in documents if (key := original_key(document)) is not None}
-        return ReadCluster(load_result, self._time(load_result, now_s), originals)
+        return ReadCluster(load_result, load_result.time_s(is_dump=bool(self.files)), originals)
 
     def _documents(self, loader: Loader) -> list[LocatedManifest]:
         if self.files:
             return objects_of(sources_of(self.files, read_file, _ignore), _ignore, loader.report)
         manifests, _ = list_objects_blocking(*self.live, ONLY_PLANNED)
         return [LocatedManifest(manifest, "the cluster") for manifest in manifests]
-
-    def _time(self, load_result: LoadResult, now_s: float) -> float:
-        """Return the time of the objects: of files, the latest that is in them."""
-        try:
-            return parse_time(load_result.admission.objects.latest_time) if self.files else now_s
-        except ValueError:
-            return now_s
 
 
 def _ignore(_: str) -> None:

@@ -91,7 +91,7 @@ def command(
         outlook = outlook_of(
             load_result.cluster,
             target if isinstance(target, Sequence) else target.key,
-            _time_of(load_result, is_dump=bool(clusters)) if at_s is None else at_s,
+            load_result.time_s(is_dump=bool(clusters)) if at_s is None else at_s,
             limit=current_time_limit(),
         )
     if step is not None:
@@ -108,17 +108,6 @@ def _step(name: str) -> Apply:
     from podium.insight.steps import Apply
 
     return Apply(name, objects_in([name]))
-
-
-def _time_of(load_result: LoadResult, *, is_dump: bool) -> float:
-    """Return the time at which the objects were read; of a dump the latest time that is in it."""
-    from podium.objects.times import parse_time
-
-    latest = load_result.admission.objects.latest_time
-    try:
-        return parse_time(latest) if is_dump else load_result.cluster.store.now_s
-    except ValueError:
-        return load_result.cluster.store.now_s
 
 
 def _print(load_result: LoadResult, outlook: Outlook, output: str) -> None:

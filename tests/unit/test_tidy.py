@@ -67,7 +67,6 @@ TESTED_ELSEWHERE = {
     "cel/planner": "unit/cel/test_operators",
     "cel/regex/program": "unit/cel/regex/test_matching",
     "cel/regex/syntax": "unit/cel/regex/test_matching",
-    "cli/estimator_servers": "integration/estimator/test_asking",
     "cli/planning": "unit/cli/test_plan",
     "cli/fleet_source": "unit/cli/test_clusters",
     "provisioner/cloudprovider/aws_catalogue": "unit/provisioner/cloudprovider/test_imports",
