@@ -43,7 +43,7 @@ _REASON: Final = "PreemptionByScheduler"
 _PAUSE_AFTER_FAILURE_S: Final = 1.0
 _POD: Final = "pod"
 _WHOLE_CLUSTER: Final = "cluster"
-_SEEN_S_MAX: Final = 1.0
+_SEEN_S_MAX: Final = 5.0
 _LOOK_S: Final = 0.01
 _RELEASE_EVERY_S: Final = 1.0
 
@@ -300,7 +300,7 @@ class PreemptionExecutor:
         finally:
             self._under_way.end(preemption)
         if has_succeeded and any(map(self._is_gated, preemption.pods)):
-            await self._wait_for_deletes(preemption.victims)
+            await self._wait_for_room(preemption.victims)
         wakes = preemption.ended_in_memory and self._rules.wake_after_last_in_memory
         for pod in preemption.pods:
             if not has_succeeded or wakes or self._is_gated(pod):
@@ -314,8 +314,8 @@ class PreemptionExecutor:
             for pod in self._under_way.pop_released():
                 self._activate(pod)
 
-    async def _wait_for_deletes(self, victims: Sequence[Pod]) -> None:
-        """Wait until the watch shows the deletes: until then an attempt would choose the same victims again."""
+    async def _wait_for_room(self, victims: Sequence[Pod]) -> None:
+        """Wait until the victims are seen to go: until then an attempt would choose them again."""
         with anyio.move_on_after(_SEEN_S_MAX):
             while any(self._takes_room(victim.uid) and self._under_way.still_exists(victim) for victim in victims):  # noqa: ASYNC110 - rare, and neither tells
                 await anyio.sleep(_LOOK_S)
@@ -352,7 +352,11 @@ class PreemptionExecutor:
         """Preempt one victim; True also if it was deleted already."""
         in_memory = self._stop(victim)
         preemption.ended_in_memory = in_memory and preemption.is_last_victim
-        if not in_memory:
+        if in_memory:
+            # It gives up its room on its way back to the queue. An attempt before that would choose it again, find
+            # nothing left to stop, and delete it.
+            await self._wait_for_room([victim])
+        else:
             try:
                 if not await self._delete(preemption, victim):
                     return True
