@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from podium.library import Cluster as Cluster
     from podium.library import Clusters as Clusters
 
-__version__ = "0.1.0"
+__version__ = "0.6.0"
 
 
 def __getattr__(name: str) -> Any:

@@ -20,7 +20,7 @@ NOT_RUN = {
     # It installs podium; tests/integration/cli/test_demo.py runs the demo.
     "make demo",
     # There is no container runtime; tests/integration/cli/test_wheel.py takes the Dockerfile's steps.
-    "docker build -f deploy/Dockerfile -t podium:0.1.0 .",
+    "docker build -f deploy/Dockerfile -t podium:0.6.0 .",
     # No kubelet runs the Deployment's pods; test_limits_and_endpoints.py asks the endpoints.
     "kubectl port-forward -n kube-system deployment/podium 10259 &",
     "curl -k https://127.0.0.1:10259/readyz?verbose",

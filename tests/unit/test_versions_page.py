@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import yaml
+
 import podium
 from podium.config.releases import RELEASES
+from release.changelog import CHANGELOG, UNRELEASED, past_releases
 from tests.skew.releases import MINORS
 
 ROOT = Path(__file__).parents[2]
@@ -25,3 +28,24 @@ def test_the_readme_says_which_version_and_state_this_is() -> None:
     version = ".".join(podium.__version__.split(".")[:2])
     assert f"Version {version} is alpha" in readme
     assert "Development Status :: 3 - Alpha" in (ROOT / "pyproject.toml").read_text()
+
+
+def test_the_changelog_has_a_heading_for_what_is_next_and_one_for_each_release() -> None:
+    text = CHANGELOG.read_text()
+    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    releases = past_releases(text)
+    assert headings[0] == UNRELEASED
+    assert len(headings) == 1 + len(releases)
+    assert sorted(releases, key=lambda release: release.numbers, reverse=True) == releases
+    assert sorted(releases, key=lambda release: release.date, reverse=True) == releases
+    assert tuple(int(number) for number in podium.__version__.split(".")) > releases[0].numbers
+
+
+def test_the_chart_has_podiums_version() -> None:
+    chart = yaml.safe_load((ROOT / "deploy/helm/podium/Chart.yaml").read_text())
+    assert chart["version"] == chart["appVersion"] == podium.__version__
+
+
+def test_no_section_of_the_changelog_is_long() -> None:
+    for section in CHANGELOG.read_text().split("\n## ")[2:]:
+        assert len(section.split()) <= 700, section.partition("\n")[0]

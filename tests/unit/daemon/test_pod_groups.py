@@ -239,7 +239,7 @@ async def test_room_is_made_for_a_group_as_a_whole() -> None:
     async with bench.running():
         bench.put(*(pod(name, group="gang", cpu="1", priority=9) for name in "ab"))
         await settle()
-        assert [each.path.rpartition("/")[2] for each in bench.requests_sent("DELETE")] == ["victim"]
+        assert [request.path.rpartition("/")[2] for request in bench.requests_sent("DELETE")] == ["victim"]
         assert bench.queue.nominator.node_of("uid-a") == bench.queue.nominator.node_of("uid-b") == "n1"
         assert bench.place(A) is QueueState.GATED, "its victim still runs"
         assert group_conditions(bench)[0][2].endswith(
