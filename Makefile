@@ -111,7 +111,7 @@ bench: $(VENV)/.dev-stamp control-plane  ## Measure podium and kube-scheduler in
 	@$(if $(BENCH),,$(BIN)/python -m benchmarks claims)
 	@$(if $(BENCH),,$(BIN)/python -m benchmarks policies)
 
-bench-all: bench  ## That, the engine alone, its growth, forks, a fleet, start-up in a large cluster, a storm of events, estimates, plans, recorders (some 75 minutes)
+bench-all: bench  ## That, the engine alone, its growth, forks, a fleet, start-up in a large cluster, a storm of events, bursts, estimates, plans, recorders (some 75 minutes)
 	@$(BIN)/python -m benchmarks in-process
 	@$(BIN)/python -m benchmarks growth
 	@$(BIN)/python -m benchmarks forks
@@ -119,6 +119,7 @@ bench-all: bench  ## That, the engine alone, its growth, forks, a fleet, start-u
 	@$(BIN)/python -m benchmarks fleets
 	@$(BIN)/python -m benchmarks start-up
 	@$(BIN)/python -m benchmarks storm
+	@$(BIN)/python -m benchmarks burst
 	@$(BIN)/python -m benchmarks estimator
 	@$(BIN)/python -m benchmarks recording --repeat 5
 	@$(BIN)/python -m benchmarks provisioning

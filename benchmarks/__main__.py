@@ -14,6 +14,7 @@ from rich.console import Console
 
 from benchmarks import (
     api_server,
+    burst,
     claims,
     estimates,
     fleets,
@@ -22,6 +23,7 @@ from benchmarks import (
     growth,
     in_process,
     instructions,
+    light_server,
     machine,
     make_room,
     neighbours,
@@ -268,6 +270,19 @@ def measure_estimates(options: argparse.Namespace) -> None:
     _show(list(estimates.checks(figures)))
 
 
+def measure_bursts(options: argparse.Namespace) -> None:
+    """Pods created at once on a light API server: podium's own limit."""
+    workload, binary = burst.workload(options.workload), light_server.obtain(Progress())
+    bursts = burst.measure(
+        options.nodes or burst.NODES, workload, options.pods or burst.PODS, options.repeat, binary, _tell
+    )
+    figures = burst.medians(_write_each(options, "burst", "bursts", machine.describe(), bursts))
+    _console.print(burst.table(figures))
+    for note in burst.notes(figures):
+        _console.print(f"! {note}")
+    _show(list(burst.checks(figures)))
+
+
 # ------------------------------------------------------------ the engine alone
 
 
@@ -407,6 +422,7 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
     "api-server": measure_on_api_server,
     "start-up": measure_start_up,
     "storm": measure_storm,
+    "burst": measure_bursts,
     "neighbours": measure_neighbours,
     "estimator": measure_estimates,
     "in-process": measure_in_process,

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from benchmarks import (
+    burst,
     estimates,
     growth,
     in_process,
@@ -25,6 +26,7 @@ from benchmarks import (
 )
 from benchmarks.results import (
     ApiServerResults,
+    Bursts,
     EstimatorResults,
     ProvisioningResults,
     Rates,
@@ -46,6 +48,7 @@ _WITH_POLICIES: Final = "The cost of policies"
 _GROWTH: Final = "Growth"
 _START_UP: Final = "Start-up"
 _STORM: Final = "Event storm"
+_BURSTS: Final = "Bursts"
 _ESTIMATES: Final = "Replica estimates"
 _PLANS: Final = "Plans of nodes to buy"
 
@@ -94,6 +97,13 @@ schedulers do not. Updates come in bursts, 20 a second. Cores are those in use u
 updates are handled than made if the API server sends watch events late. The time in hints is from the scheduler's
 own metric, of which kube-scheduler drops what it cannot record in time. Medians.
 """
+_HOW_BURSTS = """\
+Plain pods that are created at once, on a light API server in another process that stores, binds and streams watches as
+a real one does, and keeps no rules (`benchmarks/go/light`): it shows where podium's one process is the limit. All
+default plugins score, Events are written. The wait of a pod goes from its creation to its binding, as the server sees
+them; the rate is that until the last pod is bound, the CPU time that until podium is quiet. Server and podium share the
+machine. Medians.
+"""
 _HOW_ESTIMATOR = """\
 Both servers follow the same API server and are asked in turn by Karmada's own client, each time for other amounts of
 cpu and memory. CPU time is that of the server, with four callers who ask as fast as they get answers; latencies are
@@ -130,6 +140,7 @@ def write(results: Path, docs: Path) -> Path:
         _GROWTH: _growth(read(results / "growth.json", Rates), docs),
         _START_UP: _start_up(read(results / "start-up.json", Starts)),
         _STORM: _storm(read(results / "storm.json", Storms)),
+        _BURSTS: _bursts(read(results / "burst.json", Bursts)),
         _ESTIMATES: _estimator(read(results / "estimator.json", EstimatorResults)),
         _PLANS: _provisioning(read(results / "provisioning.json", ProvisioningResults)),
     }
@@ -224,6 +235,16 @@ def _storm(results: Storms | None) -> Iterator[str]:
     yield markdown(storm.table(figures))
     yield "".join(f"- {note}\n" for note in storm.notes(figures))
     yield from _check_table(storm.checks(figures))
+
+
+def _bursts(results: Bursts | None) -> Iterator[str]:
+    if results is None:
+        return
+    yield from _opening(_BURSTS, results, _HOW_BURSTS)
+    figures = burst.medians(results.bursts)
+    yield markdown(burst.table(figures))
+    yield "".join(f"- {note}\n" for note in burst.notes(figures))
+    yield from _check_table(burst.checks(figures))
 
 
 def _estimator(results: EstimatorResults | None) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import Struct
 
+from benchmarks.burst import Burst
 from benchmarks.estimates import Estimates
 from benchmarks.in_process import Rate
 from benchmarks.measure import Run
@@ -47,6 +48,12 @@ class Storms(Results, kw_only=True):
     """`storm.json`."""
 
     phases: list[Phase]
+
+
+class Bursts(Results, kw_only=True):
+    """`burst.json`."""
+
+    bursts: list[Burst]
 
 
 class EstimatorResults(Results, kw_only=True):

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import yaml
 
@@ -37,8 +37,21 @@ def configuration(profile: Mapping[str, Any] = MappingProxyType({})) -> dict[str
     }
 
 
+class ApiServer(Protocol):
+    """A control plane, or a light server, as far as podium needs it."""
+
+    @property
+    def directory(self) -> Path:
+        """Where configurations and logs are written."""
+        ...
+
+    def kubeconfig(self) -> Path:
+        """Write a kubeconfig for the admin and return its path."""
+        ...
+
+
 def start_podium(
-    plane: ControlPlane,
+    plane: ApiServer,
     fields: Mapping[str, Any] | None = None,
     flags: Sequence[str] = (),
     command: Sequence[str] = RUN_PODIUM,

@@ -13,6 +13,7 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
+from benchmarks import light_server
 from podium.telemetry import configure_logging, set_verbosity, verbosity
 from tests.browser import chromium, npm
 from tests.control_plane.cleanup import empty_cluster
@@ -95,6 +96,12 @@ def control_plane_binaries(pytestconfig: pytest.Config) -> Binaries:
 def tools(pytestconfig: pytest.Config) -> Mapping[str, Path]:
     """helm and promtool; built on first use, which takes minutes. Mark their tests `control_plane`."""
     return built_or_skipped(pytestconfig, "helm and promtool", go_tools.obtain)
+
+
+@pytest.fixture(scope="session")
+def light_server_binary(pytestconfig: pytest.Config) -> Path:
+    """The light API server of the benchmarks; built on first use, in seconds. Mark its tests `control_plane`."""
+    return built_or_skipped(pytestconfig, "light API server", light_server.obtain)
 
 
 @pytest.fixture(scope="session")

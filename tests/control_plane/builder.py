@@ -50,7 +50,8 @@ class Recipe:
             sources: the module's own files beside go.mod and go.sum.
         """
         content = hashlib.sha256(repr((flags, platform.system(), platform.machine())).encode())
-        for path in (module / "go.mod", module / "go.sum", *sources):
+        # A module that needs nothing but Go's own library has no go.sum.
+        for path in filter(Path.exists, (module / "go.mod", module / "go.sum", *sources)):
             content.update(path.read_bytes())
         return cls(f"{name}-{content.hexdigest()[:12]}", module, flags, packages)
 
