@@ -15,6 +15,10 @@ class CostLimitError(Exception):
     """The evaluation exceeded the cost limit. Nothing absorbs this error, and it never leaves this package."""
 
 
+class PanicError(Exception):
+    """Upstream panics here. Nothing absorbs this error, and it never leaves this package."""
+
+
 def no_such_overload(function: str) -> EvaluationError:
     """Return the error of a function that is not defined for values of these types."""
     return EvaluationError(f"no such overload: {function}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podium.cel import comprehensions, operators
+from podium.cel import comprehensions, operators, panics
 from podium.cel.access import as_read, is_present, select, select_optional
 from podium.cel.errors import EvaluationError, no_such_overload
 from podium.cel.frame import DEVICE_SLOT, FIRST_SLOT, Frame, Run, charge
@@ -45,16 +45,24 @@ class Planner:
         functions: the functions of the environment, by name.
         counts_costs: the closures count costs.
         distrusts: values may have other types than the checker determined.
+        may_panic: the expression has a call at which upstream may panic.
         keeps_optionals: see `SelectorRules`.
     """
 
     def __init__(
-        self, functions: Mapping[str, Function], *, counts_costs: bool, distrusts: bool, keeps_optionals: bool
+        self,
+        functions: Mapping[str, Function],
+        *,
+        counts_costs: bool,
+        distrusts: bool,
+        may_panic: bool,
+        keeps_optionals: bool,
     ) -> None:
         self._functions = functions
         self._keeps_optionals = keeps_optionals
         self._counts_costs = counts_costs
         self._distrusts = distrusts
+        self._may_panic = may_panic
         self._scope: dict[str, Run] = {"device": _DEVICE}
         self._next_slot = FIRST_SLOT
         self.slots = FIRST_SLOT
@@ -119,6 +127,11 @@ class Planner:
             return special
         values = ([] if node.target is None else [node.target]) + node.arguments
         arguments = [self.plan(value) for value in values]
+        index = panics.tracked_argument(node)
+        if index is not None:
+            arguments[index] = panics.guard(node.function, arguments[index])
+        if len(arguments) == 2:
+            arguments = self._both(*arguments)
         # A list of constants as a set: selectors often compare a model with a long list.
         if node.overloads == ["in_list"] and isinstance(values[1], Literal):
             member = operators.is_member(arguments[0], values[1].value)
@@ -129,6 +142,9 @@ class Planner:
         return operators.call(
             self._functions[node.function], node.overloads, arguments, type_is_certain, counts_costs=self._counts_costs
         )
+
+    def _both(self, first: Run, second: Run) -> list[Run]:
+        return [panics.evaluate_both(first, second) if self._may_panic else first, second]
 
     def _constant(self, node: Call) -> Run | None:
         """Evaluate a constant call such as `quantity("1Gi")` once, at compile time. A failing call stays in place."""
@@ -188,7 +204,7 @@ class Planner:
         return self._with_cost(run, -1) if _is_attribute(node) and not _is_choice(node) else run
 
     def _equality(self, node: Call) -> Run:
-        lhs, rhs = (self.plan(side) for side in node.arguments)
+        lhs, rhs = self._both(*(self.plan(side) for side in node.arguments))
         if node.function == "_!=_":
             return operators.not_equal(lhs, rhs, counts_costs=self._counts_costs)
         second = node.arguments[1]

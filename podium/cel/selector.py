@@ -13,12 +13,13 @@ from typing import Final
 from podium.cel.checker import Checker
 from podium.cel.devices import BoundDevice
 from podium.cel.environment import attribute_type, functions_with
-from podium.cel.errors import CompileError, CostLimitError, EvaluationError
+from podium.cel.errors import CompileError, CostLimitError, EvaluationError, PanicError
 from podium.cel.folding import fold
 from podium.cel.frame import COST_SLOT, Run, new_frame
 from podium.cel.functions import Function
 from podium.cel.libraries.quantities import ParseQuantity
 from podium.cel.literal_checks import check_literals
+from podium.cel.panics import tracked_argument
 from podium.cel.parser import parse
 from podium.cel.planner import Planner
 from podium.cel.regex.matching import NO_LIMIT, limit_steps, steps_left
@@ -80,6 +81,7 @@ class Selector:
                 self._functions,
                 counts_costs=counts_costs,
                 distrusts=distrusts,
+                may_panic=any(tracked_argument(node) is not None for node in walk(self._tree)),
                 keeps_optionals=self._rules.keeps_optionals,
             )
             plan = self._plans[counts_costs] = planner.plan(self._tree), planner.slots
@@ -134,6 +136,8 @@ class Selector:
             value = run(frame)
         except RecursionError:
             raise EvaluationError("the expression nests too deeply") from None
+        except PanicError as error:
+            raise EvaluationError(f"internal error: {error}") from None
         if value is True or value is False:
             return bool(value), frame[COST_SLOT]
         raise EvaluationError(f"CEL result of type {type_name(value)} could not be converted to bool")

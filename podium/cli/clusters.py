@@ -13,9 +13,10 @@ from podium.cli.groups import CommandGroup
 from podium.cli.interrupts import exit_130_at_once
 from podium.cli.options.configuration import plugin_option
 from podium.cli.options.paths import FILE, FOLDER
-from podium.cli.options.releases import as_the_newest
+from podium.cli.options.releases import decide_as_option
 from podium.cli.options.time_limit import current_time_limit, time_limit_option, warn_of_time_limit
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, say
+from podium.config import NEWEST
 
 if TYPE_CHECKING:
     from podium.fleets.answers import FleetFit
@@ -46,7 +47,7 @@ def command() -> None:
 )
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
-@as_the_newest
+@decide_as_option(f"that of each running member, and for dumps {NEWEST.minor}")
 @click.option("--proof", is_flag=True, help="Show the node of each pod.")
 @click.option(
     "--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if no member takes it."
@@ -85,7 +86,7 @@ def fit(
     from podium.cli.cluster_source import objects_in
     from podium.cli.clusters_table import print_fleet_fit
     from podium.cli.fleet_source import member_files, objects_of_members, prices_in
-    from podium.cli.options.configuration import usable
+    from podium.cli.options.configuration import readable_as_any, usable
     from podium.fleets.loading import load_fleet
     from podium.fleets.ordering import Order
     from podium.fleets.search import FleetQuestion, ask_all
@@ -94,13 +95,19 @@ def fit(
 
     dumps = member_files(folders, members)
     files.demand_one_stdin((*workloads, *dumps.values(), config, prices))
-    good = usable(config, plugins, to_run=False)
+    # The newest release decides in dumps, and has to read the configuration for them.
+    good = (
+        usable(config, plugins, to_run=False)
+        if dumps
+        else readable_as_any(lambda release: usable(config, plugins, to_run=False, release=release))
+    )
     with errors_shown():
         workload = read_workload(objects_in(workloads))
-        objects, without = objects_of_members(dumps, kubeconfig, contexts)
-        fleet = load_fleet(objects, good.config, good.plugins, SystemClock().now())
+        fleet_objects = objects_of_members(dumps, kubeconfig, contexts)
+        configs = fleet_objects.configurations(good)
+        fleet = load_fleet(fleet_objects.objects, good.config, good.plugins, SystemClock().now(), configs)
         question = FleetQuestion(workload, Order(order), prices_in(prices), clusters_max)
-        answer = ask_all(question, fleet.members, without | fleet.without, current_time_limit())
+        answer = ask_all(question, fleet.members, fleet_objects.without | fleet.without, current_time_limit())
     _warn(fleet, answer)
     warn_of_time_limit(output)
     if output == TEXT:

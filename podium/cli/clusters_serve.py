@@ -10,11 +10,11 @@ import click
 from podium.cli import event_loop, files
 from podium.cli.grpc_extra import importing_grpc
 from podium.cli.options.addresses import address
-from podium.cli.options.configuration import plugin_option, usable
+from podium.cli.options.configuration import accurate_rules, plugin_option, readable_as_any, usable
 from podium.cli.options.durations import duration
 from podium.cli.options.logs import logging_options
 from podium.cli.options.paths import FILE, FOLDER
-from podium.cli.options.releases import as_the_newest
+from podium.cli.options.releases import decide_as_option
 
 
 @click.command()
@@ -49,7 +49,7 @@ from podium.cli.options.releases import as_the_newest
 @click.option("--prices", type=FILE, help="Hourly prices by instance type, or by CLUSTER/TYPE, for the cheapest.")
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
-@as_the_newest
+@decide_as_option("that of each member's API server")
 @logging_options
 def serve(
     kubeconfig: str | None,
@@ -90,7 +90,6 @@ def serve(
     from podium.cli.asking import errors_shown
     from podium.cli.fleet_source import prices_in
     from podium.cli.kubeconfig_contexts import contexts_of
-    from podium.estimator.accurate import Rules
     from podium.estimator.server.app import Source
     from podium.estimator.server.tls import TlsFiles
     from podium.fleets.server.fleet import Staleness
@@ -101,7 +100,7 @@ def serve(
     if kubeconfig_dir is not None:
         with files.errors_reported(kubeconfig_dir):
             list(Path(kubeconfig_dir).iterdir())
-    good = usable(config, plugins, to_run=False)
+    good = readable_as_any(lambda release: usable(config, plugins, to_run=False, release=release))
     with errors_shown():
         options = FleetOptions(
             http_bind_address,
@@ -109,7 +108,7 @@ def serve(
             health_probe_bind_address,
             metrics_bind_address,
             TlsFiles(tls_cert_file, tls_private_key_file, grpc_client_ca_file) if tls_cert_file else None,
-            Rules(good.config, good.plugins),
+            accurate_rules(good),
             prices_in(prices),
             Staleness(stale_after, use_stale),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +15,11 @@ import msgspec
 from podium.cli import event_loop, files
 from podium.cli.cluster_source import objects_in
 from podium.cli.kubeconfig_contexts import contexts_of
+from podium.cli.options.configuration import BadConfiguration, Usable
+from podium.cli.options.releases import release_asked
+from podium.cli.output import say
 from podium.client.credentials import ConnectionConfigError
+from podium.config import NEWEST, KubeSchedulerConfiguration, Release
 from podium.engine.errors import ClusterError
 from podium.engine.files import LocatedManifest
 from podium.engine.object_files import ENDINGS
@@ -24,7 +29,45 @@ from podium.lib.yaml_reader import YamlError, read_documents
 
 _LISTS_AT_ONCE_MAX: Final = 16
 
-Members = dict[str, list[LocatedManifest]]
+_NAMES_SHOWN_MAX: Final = 5
+
+
+@dataclass
+class FleetObjects:
+    """The objects of the members.
+
+    Attributes:
+        objects: those of each member that can be read.
+        releases: of the members that are API servers; dumps do not say theirs.
+        without: the members that cannot be read, and why.
+    """
+
+    objects: dict[str, list[LocatedManifest]] = field(default_factory=dict)
+    releases: dict[str, Release] = field(default_factory=dict)
+    without: dict[str, str] = field(default_factory=dict)
+
+    def configurations(self, good: Usable) -> dict[str, KubeSchedulerConfiguration]:
+        """Return the configuration as the release of each running member has it; none if `--decide-as` is given.
+
+        A member whose release cannot read it is left out. Older releases are named on standard error.
+        """
+        configs: dict[str, KubeSchedulerConfiguration] = {}
+        if release_asked() is not None:
+            return configs
+        for release in sorted(set(self.releases.values()), key=lambda release: release.minor):
+            names = sorted(name for name, member_release in self.releases.items() if member_release is release)
+            try:
+                configs |= dict.fromkeys(names, good.as_of(release).config)
+            except BadConfiguration as error:
+                for name in names:
+                    del self.objects[name]
+                    self.without[name] = f"its API server is of {release.minor}: {'; '.join(error.lines)}"
+                continue
+            if release.minor != NEWEST.minor:
+                more_count = len(names) - _NAMES_SHOWN_MAX
+                text = ", ".join(names[:_NAMES_SHOWN_MAX]) + (f" and {more_count} more" if more_count > 0 else "")
+                say(f"deciding as kube-scheduler {release.minor} in {text}: the API server says so", err=True)
+        return configs
 
 
 def member_files(folders: Sequence[str], members: Sequence[str]) -> dict[str, str]:
@@ -69,31 +112,28 @@ def _add(dumps: dict[str, str], name: str, path: str) -> None:
     dumps[name] = path
 
 
-def objects_of_members(
-    dumps: Mapping[str, str], kubeconfig: str | None, contexts: Sequence[str]
-) -> tuple[Members, dict[str, str]]:
-    """Read the objects of each member; return those of a member that cannot be read as the reason why.
+def objects_of_members(dumps: Mapping[str, str], kubeconfig: str | None, contexts: Sequence[str]) -> FleetObjects:
+    """Read the objects of each member.
 
     Raises:
         click.ClickException: the kubeconfig cannot be read, or a member has the name of another.
     """
-    objects: Members = {}
-    without: dict[str, str] = {}
+    fleet = FleetObjects()
     # A fleet is rarely whole: what can be read answers, and the answer names the rest.
     for name, path in dumps.items():
         try:
-            objects[name] = objects_in([path])
+            fleet.objects[name] = objects_in([path])
         except (ClusterError, click.ClickException) as error:
-            without[name] = error.message if isinstance(error, click.ClickException) else str(error)
+            fleet.without[name] = error.message if isinstance(error, click.ClickException) else str(error)
     if kubeconfig is not None or contexts:
         names = list(dict.fromkeys(contexts)) or contexts_of(str(kubeconfig))
         if twice := sorted(dumps.keys() & set(names)):
             raise click.UsageError(f"member {twice[0]} is given twice: {dumps[twice[0]]} and as a context")
-        event_loop.run(lambda: _list_all(kubeconfig, names, objects, without))
-    return objects, without
+        event_loop.run(lambda: _list_all(kubeconfig, names, fleet))
+    return fleet
 
 
-async def _list_all(kubeconfig: str | None, contexts: Sequence[str], objects: Members, without: dict[str, str]) -> None:
+async def _list_all(kubeconfig: str | None, contexts: Sequence[str], fleet: FleetObjects) -> None:
     """List the objects of these contexts, a few at once: a member that is slow must not keep the others waiting."""
     # Lists of thousands of clusters at once would need as many connections and all of their objects in memory.
     limiter = anyio.CapacityLimiter(_LISTS_AT_ONCE_MAX)
@@ -101,9 +141,9 @@ async def _list_all(kubeconfig: str | None, contexts: Sequence[str], objects: Me
     async def list_one(context: str) -> None:
         async with limiter:
             try:
-                objects[context], _ = await list_objects(kubeconfig, context)
+                fleet.objects[context], fleet.releases[context] = await list_objects(kubeconfig, context)
             except (ClusterError, ConnectionConfigError) as error:
-                without[context] = str(error)
+                fleet.without[context] = str(error)
 
     async with anyio.create_task_group() as group:
         for context in contexts:

@@ -152,8 +152,8 @@ class App(Process):
     def _scheduler(self, session: ApiSession, observers: Observers) -> Scheduler:
         informers = self._informer_set(
             session,
+            self._config.release,
             keep=json_to_keep(self._config.extenders),
-            paths=self._config.release.paths,
             on_made=self._boundary.add_informer,
             on_delivered=self._count_delivery,
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final
 
 from podium.config import KubeSchedulerConfiguration, default_configuration
@@ -48,6 +49,7 @@ def load_fleet(
     config: KubeSchedulerConfiguration | None = None,
     classes: Mapping[str, type[Plugin]] = IN_TREE,
     now_s: float = LATER_THAN_ALL_S,
+    configs: Mapping[str, KubeSchedulerConfiguration] = MappingProxyType({}),
 ) -> LoadedFleet:
     """Load the members from their objects.
 
@@ -55,11 +57,12 @@ def load_fleet(
         config: decides in each member, whatever scheduler a pod names; a pod without a profile of its name is decided
             by the first one.
         now_s: the time of the question, in seconds since the epoch.
+        configs: by the name of a member, what decides there instead of `config`.
     """
     fleet = LoadedFleet()
     names: dict[str, str] = {}
     for name, objects in objects_by_member.items():
-        loader = Loader(config or default_configuration(), classes, now_s=now_s)
+        loader = Loader(configs.get(name) or config or default_configuration(), classes, now_s=now_s)
         try:
             cluster = loader.read(objects).cluster
         except ClusterError as error:

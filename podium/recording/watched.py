@@ -141,7 +141,7 @@ class RecordApp(Process):
         try:
             listener = WatchRecorder(recorder)
             async with connection.session(may_write=lambda: False) as session:
-                informers = self._informer_set(session)
+                informers = self._informer_set(session, options.config.release)
                 for resource in resources:
                     informers.informer(resource).add_handler(InformerAdapter(listener, resource, informers))
                 parts = Parts(

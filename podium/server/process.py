@@ -37,6 +37,7 @@ from podium.client.informer_set import InformerSet
 from podium.client.observer import RequestObserver
 from podium.client.outage import Outage
 from podium.client.session import ApiSession
+from podium.config import Release
 from podium.lib import garbage_collection
 from podium.lib.clock import Clock
 from podium.lib.system_clock import SuspendAwareClock, SystemClock
@@ -216,10 +217,15 @@ class Process:
             self._log.info(title, version=podium.__version__, python=platform.python_version())
         garbage_collection.settle()
 
-    def _informer_set(self, session: ApiSession, **options: Any) -> InformerSet:
-        """Return informers whose failed handlers are counted; the options are those of `InformerSet`."""
+    def _informer_set(self, session: ApiSession, release: Release | None = None, **options: Any) -> InformerSet:
+        """Return informers whose failed handlers are counted; the options are those of `InformerSet`.
+
+        Args:
+            release: of the API server, which serves some kinds at other paths.
+        """
         return InformerSet(
             session,
+            paths={} if release is None else release.paths,
             clock=self._clock,
             random=self._random,
             on_handler_error=lambda resource, _: self._counts.count_unexpected_error("handler", resource),

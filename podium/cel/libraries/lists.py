@@ -12,7 +12,7 @@ from typing import Any
 from podium.cel.errors import CostLimitError, EvaluationError
 from podium.cel.functions import Overload
 from podium.cel.libraries.arithmetic import OVERLOADS as _ARITHMETIC
-from podium.cel.libraries.comparisons import compare, compare_leniently
+from podium.cel.libraries.comparisons import compare_leniently
 from podium.cel.libraries.strings import traversing
 from podium.cel.values import NONE, SIZE_MAX, Duration, Optional, UInt, equals, walk
 
@@ -92,7 +92,7 @@ def _sort_by(values: list[Any], keys: list[Any]) -> list[Any]:
         raise EvaluationError("list elements must have the same type")
     if keys:
         # A single key is compared as well, to refuse types without an order.
-        compare(keys[0], keys[0])
+        compare_leniently(keys[0], keys[0])
     by_key = functools.cmp_to_key(compare_leniently)
     return [values[i] for i in sorted(range(len(keys)), key=lambda i: by_key(keys[i]))]
 

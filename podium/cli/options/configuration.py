@@ -249,22 +249,24 @@ def estimator_rules(config: Path | None, plugins: Sequence[str], mode: str) -> R
         BadConfiguration: it cannot be used.
     """
     if mode == "accurate":
-        from podium.estimator.accurate import Rules
-        from podium.estimator.errors import EstimateError
-
-        def rules_of(good: Usable) -> Rules:
-            def as_of(release: Release) -> Rules:
-                try:
-                    return rules_of(good.as_of(release))
-                except BadConfiguration as error:
-                    raise EstimateError("; ".join(error.lines)) from error
-
-            return Rules(good.config, good.plugins, None if release_asked() else as_of)
-
-        return rules_of(usable(config, plugins, to_run=False))
+        return accurate_rules(usable(config, plugins, to_run=False))
     if config is not None or plugins or release_asked() is not None:
         raise click.UsageError("--config, --plugin and --decide-as go with --mode accurate")
     return None
+
+
+def accurate_rules(good: Usable) -> Rules:
+    """Return what decides in member clusters: as each member's release has it, unless `--decide-as` is given."""
+    from podium.estimator.accurate import Rules
+    from podium.estimator.errors import EstimateError
+
+    def as_of(release: Release) -> Rules:
+        try:
+            return accurate_rules(good.as_of(release))
+        except BadConfiguration as error:
+            raise EstimateError("; ".join(error.lines)) from error
+
+    return Rules(good.config, good.plugins, None if release_asked() else as_of)
 
 
 def construction_failures(good: Usable) -> tuple[str, ...]:

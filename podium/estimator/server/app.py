@@ -15,14 +15,13 @@ from pathlib import Path
 
 import anyio
 
-from podium.client.server_version import release_of
 from podium.client.session import ApiSession
 from podium.estimator.accurate import Rules
-from podium.estimator.errors import EstimateError
 from podium.estimator.member import Gates, MemberCluster
 from podium.estimator.server.folder import Folder
 from podium.estimator.server.grpc_server import serve_grpc
 from podium.estimator.server.live import LiveMember
+from podium.estimator.server.member_rules import rules_of_member
 from podium.estimator.server.members import Members, OnUnsynced, Served, StaticMember
 from podium.estimator.server.metrics import EstimatorMetrics
 from podium.estimator.server.service import EstimatorService
@@ -30,8 +29,7 @@ from podium.estimator.server.status_report import StatusReport
 from podium.estimator.server.tls import ReloadingCertificates, TlsFiles
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
-from podium.objects.api_errors import ApiError
-from podium.server.process import Connection, Parts, Process, connect
+from podium.server.process import Parts, Process, connect
 from podium.server.supervision import Tasks
 
 log = get_logger("estimator")
@@ -174,7 +172,8 @@ class EstimatorApp(Process):
         rules: dict[str, Rules | None] = {}
 
         async def ask(name: str) -> None:
-            rules[name] = await _rules_of(name, connections[name], self._options.rules)
+            member_rules = self._options.rules
+            rules[name] = member_rules and await rules_of_member(name, connections[name], member_rules, log)
 
         async with anyio.create_task_group() as group:
             for name in connections:
@@ -182,21 +181,5 @@ class EstimatorApp(Process):
         return [self._member(name, connection.session(), rules[name]) for name, connection in connections.items()]
 
     def _member(self, name: str, session: ApiSession, rules: Rules | None) -> LiveMember:
-        informers = self._informer_set(session)
+        informers = self._informer_set(session, rules.config.release if rules is not None else None)
         return LiveMember(name, session, informers, self._options.gates, self._clock, self._random, rules=rules)
-
-
-async def _rules_of(name: str, connection: Connection, rules: Rules | None) -> Rules | None:
-    """Return the rules as the member's own release has them, or as they are if it cannot be asked."""
-    if rules is None or rules.as_of is None:
-        return rules
-    try:
-        async with connection.session() as session:
-            release, server = await release_of(session)
-        member_rules = rules.as_of(release)
-    except (ApiError, EstimateError) as error:
-        minor = rules.config.release.minor
-        log.warning("Not deciding as the member's own release", cluster=name, minor=minor, error=str(error))
-        return rules
-    log.info("Deciding as kube-scheduler does", cluster=name, minor=release.minor, server=server)
-    return member_rules

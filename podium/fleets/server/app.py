@@ -12,11 +12,14 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import anyio
+
 from podium.client.credentials import ConnectionConfigError
 from podium.estimator.accurate import Rules
 from podium.estimator.server.app import Source
 from podium.estimator.server.folder import Folder
 from podium.estimator.server.grpc_server import serve_grpc
+from podium.estimator.server.member_rules import rules_of_member
 from podium.estimator.server.tls import ReloadingCertificates, TlsFiles
 from podium.fleets.ordering import Prices
 from podium.fleets.server.fleet import Staleness, WatchedFleet
@@ -40,7 +43,7 @@ class FleetOptions:
     Attributes:
         grpc_address: as `host:port`; None to serve no gRPC.
         tls: of both interfaces; without it they use plain text.
-        rules: decide in each member.
+        rules: decide in each member, as its own release has them if they say so.
         look_s: the interval between two checks of a directory of kubeconfigs.
     """
 
@@ -90,15 +93,8 @@ class FleetApp(Process):
         options, fleet = self._options, self.fleet
         self._prepare()
         follows: Tasks = {"staleness": fleet.run}
-        for source in self._sources:
-            try:
-                member = await self._watch(source)
-            except ConnectionConfigError as error:
-                log.error("Kubeconfig cannot be used", member=source.name, error=str(error))
-                fleet.refuse(source.name, str(error))
-                continue
-            fleet.put(source.name, member)
-            follows = {**follows, f"member {source.name}": member.run}
+        for member in await self._watch_all():
+            follows = {**follows, f"member {member.name}": member.run}
         if self._folder is not None:
             folder = Folder(self._folder, fleet, self._from_file, options.look_s, self._on_fault)
             # Looked at once before serving, so that the first requests find the members.
@@ -131,6 +127,25 @@ class FleetApp(Process):
             await self._run_parts(Parts(begin=begin, tasks=[follows]))
         log.info("Stopped")
 
+    async def _watch_all(self) -> list[WatchedCluster]:
+        """Watch all members that can be watched. They are asked for their versions at once."""
+        members: list[WatchedCluster] = []
+
+        async def watch(source: Source) -> None:
+            try:
+                member = await self._watch(source)
+            except ConnectionConfigError as error:
+                log.error("Kubeconfig cannot be used", member=source.name, error=str(error))
+                self.fleet.refuse(source.name, str(error))
+                return
+            self.fleet.put(source.name, member)
+            members.append(member)
+
+        async with anyio.create_task_group() as group:
+            for source in self._sources:
+                group.start_soon(watch, source)
+        return members
+
     def _on_fault(self, name: str, fault: str) -> None:
         if fault:
             self.fleet.refuse(name, fault)
@@ -142,5 +157,7 @@ class FleetApp(Process):
 
     async def _watch(self, source: Source) -> WatchedCluster:
         connection = await connect(self._clock, source.kubeconfig, context=source.context, master=source.master)
+        rules = await rules_of_member(source.name, connection, self._options.rules, log)
         session = connection.session()
-        return WatchedCluster(source.name, session, self._informer_set(session), self._options.rules, self._clock)
+        informers = self._informer_set(session, rules.config.release)
+        return WatchedCluster(source.name, session, informers, rules, self._clock)

@@ -123,10 +123,11 @@ class WatchedCluster:
         since_s = self._failing_since_s
         return None if since_s is None else self._clock.monotonic() - since_s
 
-    def statistics(self) -> dict[str, int]:
-        """Return the numbers of nodes and of pods, those that wait included."""
+    def statistics(self) -> dict[str, Any]:
+        """Return the numbers of nodes and of pods, those that wait included, and the minor that decides."""
         counts = self._state.cache.statistics()
-        return {"nodes": counts["nodes"], "pods": counts["pods"] + len(self._waiting)}
+        pods = counts["pods"] + len(self._waiting)
+        return {"nodes": counts["nodes"], "pods": pods, "decidesAs": self._state.config.release.minor}
 
     async def run(self) -> None:
         """Watch the member until cancelled. Call this once only, since it closes the connections at its end."""

@@ -139,7 +139,7 @@ class ProvisionerApp(Process):
         async with connection.session(connections_max=connections_max, may_write=self._may_write) as session:
             if options.provider == "karpenter":
                 await demand_node_claims(session)
-            informers = self._informer_set(session)
+            informers = self._informer_set(session, options.placing.config.release if options.placing else None)
             loops = _Loops(options, session, informers, self._clock, self.metrics, self._is_muted)
             async with self._serving(options.health_address, options.metrics_address):
                 await self._run_parts(self._parts(connection, informers, loops, on_start))

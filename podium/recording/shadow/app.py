@@ -102,7 +102,7 @@ class ShadowApp(Process):
                 listeners.append(_ScenarioFile(stack.enter_context(options.scenarios.open("wb", buffering=0)), options))
             shadow = Shadow(options.config, options.classes, self._clock, listeners, options.settled_s)
             self.metrics.read_unsettled(lambda: shadow.unsettled_count)
-            informers = self._informer_set(session)
+            informers = self._informer_set(session, options.config.release)
             for resource in shadow.resources:
                 for listener in (shadow, *options.change_listeners):
                     informers.informer(resource).add_handler(InformerAdapter(listener, resource, informers))

@@ -10,6 +10,10 @@ from pathlib import Path
 import grpc
 import pytest
 
+from podium.client.session import ApiSession
+from podium.config import FIRST, NEWEST, Release, default_configuration, default_gates
+from podium.estimator.accurate import Rules
+from podium.estimator.server import member_rules
 from podium.estimator.server.app import Source
 from podium.fleets.ordering import Prices
 from podium.fleets.server.app import FleetApp
@@ -58,7 +62,7 @@ async def test_answers_follow_the_members(east: Sandbox, west: Sandbox, tmp_path
         east.store.delete("nodes", "e2")
         await asker.wait_for(JOB, best="west")
         clusters = await asker.clusters()
-        assert clusters["east"] == {"cluster": "east", "asked": True, "nodes": 1, "pods": 1}
+        assert clusters["east"] == {"cluster": "east", "asked": True, "nodes": 1, "pods": 1, "decidesAs": "1.37"}
 
 
 async def test_both_interfaces_give_the_same_answer(east: Sandbox, west: Sandbox, tmp_path: Path) -> None:
@@ -187,6 +191,32 @@ async def test_what_is_misunderstood_is_refused(content: bytes, options: dict[st
         status, answer = await asker.post(content, **options)
         assert status == 400
         assert message in answer["error"]
+
+
+async def test_members_of_different_minors_decide_each_as_its_own(
+    east: Sandbox, west: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def release_of(session: ApiSession) -> tuple[Release, str]:
+        release = FIRST if str(session._url("")).rstrip("/") == east.url else NEWEST
+        return release, f"v{release.minor}.2"
+
+    def as_of(release: Release) -> Rules:
+        return Rules(default_configuration(default_gates(release)))
+
+    monkeypatch.setattr(member_rules, "release_of", release_of)
+    # What the container may have, and does not have yet, counts from 1.37 on.
+    status = {"phase": "Running", "containerStatuses": [{"name": "main", "allocatedResources": {"cpu": "3"}}]}
+    for sandbox in (east, west):
+        sandbox.store.create(node("n1", "5"))
+        created = sandbox.store.create(pod("grows", "1", node="n1"))
+        sandbox.store.update({**created, "status": status}, subresource="status")
+    sources = _sources(tmp_path, east=east, west=west)
+    async with serving(FleetApp(replace(QUIET, rules=Rules(as_of=as_of)), sources)) as asker:
+        await asker.wait_for(JOB, best="east")
+        clusters = await asker.clusters()
+        assert {name: cluster["decidesAs"] for name, cluster in clusters.items()} == {"east": "1.36", "west": "1.37"}
+        answer = await asker.fit(JOB)
+        assert [rejection["cluster"] for rejection in answer["rejected"]] == ["west"]
 
 
 async def test_large_bodies_and_malformed_messages_are_refused() -> None:

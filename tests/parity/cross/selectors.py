@@ -139,7 +139,7 @@ _GROWN: Final[Mapping[str, Sequence[str]]] = {
         *("<ints>.sort()", "<ints>.map(x, <bool>, x * <int>)", "<ints>.distinct()", "<ints>.reverse()"),
         *("<ints>.slice(<int>, <int>)", "[<ints>, <ints>].flatten()", "[?<optional>, <int>]"),
         *("<ints>.transformList(i, v, i * v)", "[<int>, <double>]", "lists.range(20)", "<ints>.sortBy(x, -x)"),
-        *("<strings>.map(x, size(x))",),
+        *("<strings>.map(x, size(x))", "[<ints>].flatten(<int>)"),
     ),
     "strings": (
         *("[<string>, <string>]", "<string>.split(<string>)", "<string>.split(<string>, <int>)"),

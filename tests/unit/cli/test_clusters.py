@@ -3,7 +3,10 @@ from functools import partial
 
 import pytest
 
-from tests.manifests import node
+from podium.cli import fleet_source
+from podium.config import RELEASES
+from podium.engine.files import LocatedManifest
+from tests.manifests import node, pod
 from tests.unit.cli.commands import run, write_objects
 from tests.workload_manifests import workload
 
@@ -72,6 +75,64 @@ def test_kubeconfigs_of_which_one_cannot_be_reached_leave_the_others(job, dumps,
     assert "the answer is without off: " in result.stderr
     assert "the answer is without odd: " in result.stderr
     assert "west takes" in result.stdout
+
+
+@pytest.fixture
+def resized():
+    """A node with 4 CPUs and a pod that 1.37 counts with 3, and 1.36 with 1 since its container has no amount yet."""
+    status = {"phase": "Running", "containerStatuses": [{"name": "main", "allocatedResources": {"cpu": "3"}}]}
+    return [node("n1", "4"), pod("grows", "1", node="n1", status=status)]
+
+
+@pytest.fixture
+def contexts(tmp_path, monkeypatch, resized):
+    """A kubeconfig whose contexts are alike but for the minor that they are named after."""
+
+    async def list_objects(kubeconfig, context):
+        return [LocatedManifest(item, context) for item in resized], RELEASES[context]
+
+    monkeypatch.setattr(fleet_source, "list_objects", list_objects)
+    kubeconfig = tmp_path / "kubeconfig"
+    contexts = [{"name": minor, "context": {"cluster": "c", "user": ""}} for minor in RELEASES]
+    kubeconfig.write_text(json.dumps({"clusters": [], "contexts": contexts, "users": []}))
+    return kubeconfig
+
+
+def test_each_member_decides_as_its_own_minor_and_dumps_as_the_newest(job, contexts, resized, tmp_path):
+    dump = write_objects(tmp_path / "dump.yaml", *resized)
+    result = _run("-f", job, "--kubeconfig", contexts, "--member", f"dump={dump}", "-o", "json")
+    answer = json.loads(result.stdout)
+    assert [fit["cluster"] for fit in answer["fits"]] == ["1.36"]
+    assert [rejection["cluster"] for rejection in answer["rejected"]] == ["1.37", "dump"]
+    assert "deciding as kube-scheduler 1.36 in 1.36: the API server says so" in result.stderr
+    assert "deciding as kube-scheduler 1.37" not in result.stderr
+
+
+@pytest.mark.parametrize(("minor", "fits"), [("1.36", ["1.36", "1.37", "dump"]), ("1.37", [])])
+def test_decide_as_overrides_the_minor_of_every_member(job, contexts, resized, tmp_path, minor, fits):
+    dump = write_objects(tmp_path / "dump.yaml", *resized)
+    options = ("--kubeconfig", contexts, "--member", f"dump={dump}", "--decide-as", minor, "-o", "json")
+    result = _run("-f", job, *options)
+    assert sorted(fit["cluster"] for fit in json.loads(result.stdout)["fits"]) == fits
+    assert "deciding as" not in result.stderr
+
+
+def test_a_member_whose_minor_cannot_read_the_configuration_is_left_out(job, contexts, tmp_path):
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        json.dumps(
+            {
+                "apiVersion": "kubescheduler.config.k8s.io/v1",
+                "kind": "KubeSchedulerConfiguration",
+                "profiles": [{"plugins": {"podGroupPostFilter": {"disabled": [{"name": "*"}]}}}],
+            }
+        )
+    )
+    result = _run("-f", job, "--kubeconfig", contexts, "--config", config, "-o", "json")
+    answer = json.loads(result.stdout)
+    assert list(answer["without"]) == ["1.36"]
+    assert "its API server is of 1.36: " in result.stderr
+    assert [rejection["cluster"] for rejection in answer["rejected"]] == ["1.37"]
 
 
 def test_prices_decide_about_the_cheapest(job, tmp_path):

@@ -20,6 +20,8 @@ from tests.unit.cel.devices import holds
         "[1, 2].last().value() == 2",
         "![].first().hasValue()",
         "[true, false].sort() == [false, true]",
+        "[0.0 / 0.0].sort().size() == 1",
+        "[1, 2].sortBy(x, 0.0 / 0.0) == [1, 2]",
         "[1, 2, 3].sum() == 6",
         "[1.5, 2.5].sum() == 4.0",
         "[1u].sum() == 1u",
