@@ -120,6 +120,7 @@ bench-all: bench  ## That, the engine alone, its growth, forks, a fleet, start-u
 	@$(BIN)/python -m benchmarks start-up
 	@$(BIN)/python -m benchmarks storm
 	@$(BIN)/python -m benchmarks burst
+	@$(BIN)/python -m benchmarks subsystems
 	@$(BIN)/python -m benchmarks estimator
 	@$(BIN)/python -m benchmarks recording --repeat 5
 	@$(BIN)/python -m benchmarks provisioning
@@ -128,7 +129,7 @@ bench-all: bench  ## That, the engine alone, its growth, forks, a fleet, start-u
 bench-report: $(VENV)/.dev-stamp  ## docs/performance.md with its plots, from what was measured last
 	@$(BIN)/python -m benchmarks report
 
-profile: $(VENV)/.dev-stamp control-plane  ## Where the CPU time goes, by function
+profile: $(VENV)/.dev-stamp control-plane  ## Where the CPU time goes, by subsystem and by function
 	@$(BIN)/python -m benchmarks profile $(BENCH)
 
 lock: $(VENV)/.dev-stamp  ## Renew the lock files from pyproject.toml

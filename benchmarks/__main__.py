@@ -36,6 +36,7 @@ from benchmarks import (
     results,
     start_up,
     storm,
+    subsystems,
     targets,
 )
 from benchmarks.endpoints import NotReadyError
@@ -386,7 +387,8 @@ def _rates(rates: list[in_process.Rate]) -> dict[str, Any]:
 
 
 def profile(options: argparse.Namespace) -> None:
-    """Where podium's time goes, by function: the engine alone, then the daemon."""
+    """Where podium's time goes: by subsystem on the light API server; by function the engine alone, and the daemon."""
+    split_by_subsystem(options)
     for name in options.workload or ["plain"]:
         for nodes in options.nodes or [5_000]:
             workload, about = WORKLOADS[name], f"{name}, {nodes:,} nodes"
@@ -396,6 +398,23 @@ def profile(options: argparse.Namespace) -> None:
                 _console.print(profiles.table(f"The engine alone, {about}", engine, pods))
             daemon = profiles.daemon_profile(workload, nodes, pods, obtain(Progress()))
             _console.print(profiles.table(f"The daemon, {about}", daemon, pods))
+
+
+def split_by_subsystem(options: argparse.Namespace) -> None:
+    """What a bound pod costs, by subsystem, on the light API server."""
+    binary, names = light_server.obtain(Progress()), workload_names(options, Place.API_SERVER, subsystems.DEFAULT)
+    costs, lines = [], []
+    for nodes in options.nodes or [subsystems.NODES]:
+        for name in names:
+            cost, split = subsystems.measure(WORKLOADS[name], nodes, options.pods, binary)
+            costs.append(cost)
+            lines += [f"{name}, {nodes:,} nodes, {line}" for line in subsystems.dearest_functions(split, cost.pods)]
+            _tell(f"{name}, {nodes:,} nodes: {cost.cpu_ms_per_pod:.3f} CPU ms per pod")
+            _write(options, "subsystems", {"machine": machine.describe(), "costs": [asdict(cost) for cost in costs]})
+    _console.print(subsystems.table(costs))
+    for line in lines:
+        _console.print(line)
+    _show(list(subsystems.checks(costs)))
 
 
 def count_instructions(options: argparse.Namespace) -> None:
@@ -436,6 +455,7 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
     "make-room": measure_make_room,
     "provisioning": measure_provisioning,
     "gang-plans": measure_gang_plans,
+    "subsystems": split_by_subsystem,
     "profile": profile,
     "instructions": count_instructions,
     "report": write_page,

@@ -95,12 +95,12 @@ def _burst(nodes: int, workload: Workload, pods: int, binary: Path) -> Burst:
         try:
             wait_ready(podium)
             server.create(map(workload.pod, range(pods, pods + _WARM_UP)))
-            _wait_bound(server, process, _WARM_UP)
+            wait_bound(server, process, _WARM_UP)
             wait_quiet(process)
             counts_before = server.statistics().counts
             first = _Reading(process, server)
             server.create(map(workload.pod, range(pods)))
-            _wait_bound(server, process, _WARM_UP + pods)
+            wait_bound(server, process, _WARM_UP + pods)
             last = _Reading(process, server)
             wait_quiet(process)
             cpu_s = process.cpu_s() - first.podium_s
@@ -130,7 +130,8 @@ class _Reading:
         self.machine_s = busy_s(Path("/proc/stat").read_text())
 
 
-def _wait_bound(server: LightServer, process: ServerProcess, count: int) -> None:
+def wait_bound(server: LightServer, process: ServerProcess, count: int) -> None:
+    """Poll until so many pods have been bound. Raises: StallError."""
     progress = Progress()
     while (bound_count := len(server.statistics().waits_s or [])) < count:
         if not process.is_running or progress.is_stalled(bound_count, process.cpu_s(), time.monotonic()):

@@ -22,6 +22,7 @@ from benchmarks import (
     report,
     start_up,
     storm,
+    subsystems,
     targets,
 )
 from benchmarks.results import (
@@ -34,6 +35,7 @@ from benchmarks.results import (
     ResultsError,
     Starts,
     Storms,
+    SubsystemCosts,
     read,
 )
 from benchmarks.targets import Check
@@ -48,6 +50,7 @@ _WITH_POLICIES: Final = "The cost of policies"
 _GROWTH: Final = "Growth"
 _START_UP: Final = "Start-up"
 _STORM: Final = "Event storm"
+_SUBSYSTEMS: Final = "What a pod costs"
 _BURSTS: Final = "Bursts"
 _ESTIMATES: Final = "Replica estimates"
 _PLANS: Final = "Plans of nodes to buy"
@@ -97,6 +100,11 @@ schedulers do not. Updates come in bursts, 20 a second. Cores are those in use u
 updates are handled than made if the API server sends watch events late. The time in hints is from the scheduler's
 own metric, of which kube-scheduler drops what it cannot record in time. Medians.
 """
+_HOW_SUBSYSTEMS = """\
+podium's CPU time from the creation of pods until it is quiet, Events included, on the light API server of the section
+below, split by which code runs: a timer of CPU time interrupts the process every millisecond. What reads an answer has
+no caller, so it is a part of its own, as is the decryption of all that is received, watches included.
+"""
 _HOW_BURSTS = """\
 Plain pods that are created at once, on a light API server in another process that stores, binds and streams watches as
 a real one does, and keeps no rules (`benchmarks/go/light`): it shows where podium's one process is the limit. All
@@ -140,6 +148,7 @@ def write(results: Path, docs: Path) -> Path:
         _GROWTH: _growth(read(results / "growth.json", Rates), docs),
         _START_UP: _start_up(read(results / "start-up.json", Starts)),
         _STORM: _storm(read(results / "storm.json", Storms)),
+        _SUBSYSTEMS: _subsystems(read(results / "subsystems.json", SubsystemCosts)),
         _BURSTS: _bursts(read(results / "burst.json", Bursts)),
         _ESTIMATES: _estimator(read(results / "estimator.json", EstimatorResults)),
         _PLANS: _provisioning(read(results / "provisioning.json", ProvisioningResults)),
@@ -235,6 +244,14 @@ def _storm(results: Storms | None) -> Iterator[str]:
     yield markdown(storm.table(figures))
     yield "".join(f"- {note}\n" for note in storm.notes(figures))
     yield from _check_table(storm.checks(figures))
+
+
+def _subsystems(results: SubsystemCosts | None) -> Iterator[str]:
+    if results is None:
+        return
+    yield from _opening(_SUBSYSTEMS, results, _HOW_SUBSYSTEMS)
+    yield markdown(subsystems.table(results.costs))
+    yield from _check_table(subsystems.checks(results.costs))
 
 
 def _bursts(results: Bursts | None) -> Iterator[str]:

@@ -15,6 +15,7 @@ from benchmarks.measure import Run
 from benchmarks.provisioning import Planned
 from benchmarks.start_up import StartUp
 from benchmarks.storm import Phase
+from benchmarks.subsystems import Cost
 
 DIRECTORY: Final = Path(__file__).parent / "results"
 
@@ -54,6 +55,12 @@ class Bursts(Results, kw_only=True):
     """`burst.json`."""
 
     bursts: list[Burst]
+
+
+class SubsystemCosts(Results, kw_only=True):
+    """`subsystems.json`."""
+
+    costs: list[Cost]
 
 
 class EstimatorResults(Results, kw_only=True):

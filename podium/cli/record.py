@@ -10,12 +10,14 @@ from podium.cli import event_loop
 from podium.cli.options.logs import logging_options
 from podium.cli.options.other_scheduler import for_schedulers, other_scheduler_options, usable_beside
 from podium.cli.options.plugin_loading import exit_0_at_sigterm
+from podium.cli.options.recordings import record_max_option
 from podium.cli.output import say
 
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path), metavar="DIR")
 @other_scheduler_options
+@record_max_option("Stop at this size, such as 10Gi. By default there is no limit.")
 @click.option(
     "--hash-names",
     "hashes_names",
@@ -31,6 +33,7 @@ def command(
     config: Path | None,
     plugins: tuple[str, ...],
     for_s: float | None,
+    record_bytes: int | None,
     hashes_names: bool,
 ) -> None:
     """Record what happens in a cluster into a new or empty directory, until SIGTERM or SIGINT.
@@ -51,6 +54,7 @@ def command(
         kubeconfig=kubeconfig,
         context=context,
         for_s=for_s,
+        bytes_max=record_bytes,
         hasher=NameHasher.with_new_key() if hashes_names else None,
     )
     changes = event_loop.run_process(RecordApp(options).run)

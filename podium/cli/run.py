@@ -28,6 +28,7 @@ from podium.cli.options.logs import logging_options
 from podium.cli.options.own_names import as_default_scheduler_option, named_for_running
 from podium.cli.options.paths import FILE
 from podium.cli.options.plugin_loading import exit_0_at_sigterm, limited_loading
+from podium.cli.options.recordings import record_max_option
 from podium.cli.options.releases import as_the_server, release_asked, release_to_run
 from podium.cli.options.tracing import take_tracing_options, tracing_options
 from podium.config import Release
@@ -185,6 +186,7 @@ def _flags(context: click.Context) -> dict[str, str]:
     metavar="DIR",
     help="Record what podium sees, reads and decides into this new or empty directory, for `podium replay`.",
 )
+@record_max_option("With --record: end the recording at this size, such as 10Gi. By default it grows without end.")
 @click.option(
     "--hash-names",
     "hashes_names",
@@ -216,6 +218,7 @@ def command(
     has_live_page: bool,
     reloads: bool,
     record: Path | None,
+    record_bytes: int | None,
     hashes_names: bool,
     **options_by_name: Any,
 ) -> None:
@@ -226,7 +229,7 @@ def command(
     """
     if has_live_page and not secure_port:
         raise click.UsageError("--ui: --secure-port=0 disables the endpoints, of which the page is one")
-    _demand_sound_recording(record, hashes_names=hashes_names, reloads=reloads)
+    _demand_sound_recording(record, record_bytes, hashes_names=hashes_names, reloads=reloads)
     # The default action of the signal ends the process. Ignore it until there is something to dump.
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     # Imports allocate hundreds of thousands of objects that live as long as the process.
@@ -276,7 +279,9 @@ def command(
         tracing=tracing,
         shows_deprecated_metrics=bool(hidden_metrics_version),
     )
-    recorder = None if record is None else _recorder(record, good, options, plugins, feature_gates, hashes_names)
+    recorder = None
+    if record is not None:
+        recorder = _recorder(record, good, options, plugins, feature_gates, hashes_names, record_bytes)
     try:
         event_loop.run_process(_app(good, options, recorder).run)
     finally:
@@ -305,9 +310,13 @@ def _as_to_run(
     return good.as_of(release), origin
 
 
-def _demand_sound_recording(record: Path | None, *, hashes_names: bool, reloads: bool) -> None:
+def _demand_sound_recording(
+    record: Path | None, record_bytes: int | None, *, hashes_names: bool, reloads: bool
+) -> None:
     if hashes_names and record is None:
         raise click.UsageError("--hash-names is of --record")
+    if record_bytes is not None and record is None:
+        raise click.UsageError("--record-max is of --record")
     # A replay builds one scheduler, from the configuration in the header of the recording.
     if record is not None and reloads:
         raise click.UsageError("--record and --reload exclude each other: a recording is of one configuration")
@@ -333,6 +342,7 @@ def _recorder(
     plugins: tuple[str, ...],
     feature_gates: tuple[str, ...],
     hashes_names: bool,
+    record_bytes: int | None,
 ) -> Recorder:
     from podium.recording.hashed_names import NameHasher
     from podium.recording.recorder import Recorder
@@ -341,7 +351,8 @@ def _recorder(
 
     try:
         description = describe_scheduler(good.config, options, references=plugins, feature_gates=feature_gates)
-        return Recorder(directory, description, NameHasher.with_new_key() if hashes_names else None)
+        hasher = NameHasher.with_new_key() if hashes_names else None
+        return Recorder(directory, description, hasher, bytes_max=record_bytes)
     except RecordingError as error:
         raise click.ClickException(f"--record: {error}") from None
     except OSError as error:

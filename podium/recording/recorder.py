@@ -38,7 +38,7 @@ from podium.recording import entries
 from podium.recording.columns import ColumnWriter, EntryBuffer, LeftOut
 from podium.recording.decisions import recorded_decision
 from podium.recording.hashed_names import NameHasher
-from podium.recording.segments import LeftOutList, SegmentWriter
+from podium.recording.segments import LeftOutList, SegmentWriter, SizeLimit
 from podium.server.supervision import Tasks
 
 log = get_logger("recorder")
@@ -58,27 +58,37 @@ class Recorder(Boundary, AttemptObserver):
     """Records one run of a scheduler. Create it before the scheduler.
 
     Attributes:
-        failure: why the recording ended before the run; "" if it did not.
+        failure: why the recording ended before the run, but for its limit; "" if it did not.
+        is_full: it has ended because its next block would have exceeded `bytes_max`.
         left_out: the changes of objects that are not written, since a reader would refuse them.
 
     Args:
         description: the configuration and options that a replay needs, as JSON values.
         hasher: hashes names.
+        bytes_max: the limit of its size; None for no limit.
 
     Raises:
         RecordingError: the directory already holds a recording.
         OSError: the directory cannot be written.
     """
 
-    def __init__(self, directory: Path, description: dict[str, Any], hasher: NameHasher | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        description: dict[str, Any],
+        hasher: NameHasher | None = None,
+        *,
+        bytes_max: int | None = None,
+    ) -> None:
         self._buffer = EntryBuffer()
         self.note, self.noting, self.note_put = self._buffer.note, self._buffer.noting, self._buffer.note_put
         self._clock = SystemClock()
         self.left_out = LeftOutList()
         self._column_writer = ColumnWriter(hasher, self._leave_out)
-        self._writer = SegmentWriter(directory, description if hasher is None else hasher.description(description))
+        description = description if hasher is None else hasher.description(description)
+        self._writer = SegmentWriter(directory, description, bytes_max=bytes_max)
         self._directory = directory
-        self._has_ended = False
+        self._has_ended = self.is_full = False
         self.failure = ""
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._write_all, name="recorder", daemon=True)
@@ -211,6 +221,10 @@ class Recorder(Boundary, AttemptObserver):
     def _write_waiting_or_give_up(self) -> None:
         try:
             self._write_waiting()
+        except SizeLimit as limit:
+            self.is_full = self._has_ended = True
+            # Its last block is whole, so it can be replayed up to here.
+            log.warning("The recording has ended: it is full", directory=str(self._directory), error=str(limit))
         except _ENDS as error:
             self._give_up(error_text(error))
 

@@ -49,18 +49,29 @@ class RecordingError(UserFacingError):
     """A directory holds no readable recording, or a recording cannot be replayed."""
 
 
+class SizeLimit(Exception):  # noqa: N818 - reaching the limit is no error
+    """The next block would make the recording larger than it may be."""
+
+
 class SegmentWriter:
     """Writes blocks into segments, and starts a new segment by size and age.
 
     Args:
         description: written at the head of every segment; JSON values.
         segment_bytes, segment_s: the size and age at which the next segment starts.
+        bytes_max: the size of all segments together that no block may exceed; None for no limit.
 
     Raises: OSError from every method, if the directory or a file cannot be written.
     """
 
     def __init__(
-        self, directory: Path, description: dict[str, Any], *, segment_bytes: int = 64 << 20, segment_s: float = 3600.0
+        self,
+        directory: Path,
+        description: dict[str, Any],
+        *,
+        segment_bytes: int = 64 << 20,
+        segment_s: float = 3600.0,
+        bytes_max: int | None = None,
     ) -> None:
         # Other users may not even list it; see `_open`.
         directory.mkdir(_OWNER_ONLY, parents=True, exist_ok=True)
@@ -68,7 +79,9 @@ class SegmentWriter:
             raise RecordingError(f"{directory} holds a recording already; choose a new or an empty directory")
         self._directory = directory
         self._description = msgspec.json.encode(description)
+        self._head_bytes = _HEADER.size + len(self._description)
         self._segment_bytes, self._segment_s = segment_bytes, segment_s
+        self._bytes_max = bytes_max
         self._segments = self._blocks = 0
         self._opened_at_s = 0.0
         self._file: BinaryIO | None = None
@@ -80,6 +93,7 @@ class SegmentWriter:
 
         Raises:
             ValueError: the content has more than `BLOCK_BYTES_MAX`.
+            SizeLimit: the block was not written, since the recording would become too large.
         """
         # A bug rather than a user's mistake: the writer of the content cuts it.
         if len(content) > BLOCK_BYTES_MAX:
@@ -90,6 +104,9 @@ class SegmentWriter:
         self._window = _window(self._window, content)
         lengths = _LENGTHS.pack(self._blocks, len(payload), len(content))
         block = lengths + zlib.crc32(payload, zlib.crc32(lengths)).to_bytes(4, "big") + payload
+        # The head of one more segment always fits.
+        if self._bytes_max is not None and self.bytes_total + len(block) > self._bytes_max - self._head_bytes:
+            raise SizeLimit(f"another block would make it larger than {self._bytes_max} bytes")
         file.write(block)
         # Flushed to the operating system, not to the disk: fsync would cost milliseconds per block.
         file.flush()

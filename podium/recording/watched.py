@@ -60,6 +60,7 @@ class Options:
         config: the other scheduler's configuration; its pods are those that name one of the profiles.
         references: the custom plugins in it, as `--plugin` names them.
         for_s: the time limit; None for no limit.
+        bytes_max: the limit of the recording's size; None for no limit.
         hasher: hashes names.
     """
 
@@ -70,6 +71,7 @@ class Options:
     kubeconfig: str | None = None
     context: str | None = None
     for_s: float | None = None
+    bytes_max: int | None = None
     hasher: NameHasher | None = None
 
 
@@ -116,7 +118,7 @@ class RecordApp(Process):
         self._options = options
 
     async def run(self, on_start: Callable[[], None] = lambda: None) -> int:
-        """Record until SIGTERM, SIGINT, `stop` or the time limit, and return the number of recorded changes.
+        """Record until SIGTERM, SIGINT, `stop` or a limit, and return the number of changes.
 
         Args:
             on_start: called once all objects are listed.
@@ -131,7 +133,7 @@ class RecordApp(Process):
         connection = await connect(self._clock, options.kubeconfig, context=options.context)
         # Which kinds the plugins read is known only once a profile is built.
         resources = ObservedCluster(Cluster(options.config, ObjectStore(()), options.classes)).resources
-        recorder = Recorder(options.directory, _description(options), options.hasher)
+        recorder = Recorder(options.directory, _description(options), options.hasher, bytes_max=options.bytes_max)
 
         def begin() -> Iterable[Tasks]:
             log.info("Recording", directory=str(options.directory))
@@ -164,8 +166,8 @@ class RecordApp(Process):
         return listener.changes
 
     async def _stop_without(self, recorder: Recorder) -> None:
-        """Stop once the recording has failed."""
-        while not recorder.failure:  # noqa: ASYNC110 - another thread writes
+        """Stop once the recording has failed, or is as large as it may be."""
+        while not recorder.failure and not recorder.is_full:  # noqa: ASYNC110 - another thread writes
             await anyio.sleep(_LOOK_S)
         self.stop()
 

@@ -364,6 +364,11 @@ def test_a_configuration_that_cannot_be_used_starts_nothing(daemon: FakeDaemon, 
         ("--bind-address", "localhost"),
         ("surplus",),
         ("--hash-names",),
+        ("--record-max", "1Gi"),
+        ("--record", "here", "--record-max", "1k"),
+        ("--record", "here", "--record-max", "-1Gi"),
+        ("--record", "here", "--record-max", "2Pi"),
+        ("--record", "here", "--record-max", "much"),
     ],
 )
 def test_options_that_make_no_sense_are_usage_errors(daemon: FakeDaemon, arguments: tuple[str, ...]) -> None:

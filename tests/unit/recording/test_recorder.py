@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -71,6 +72,31 @@ def test_full_disk_ends_the_recording_with_one_warning(tmp_path: Path, monkeypat
     assert (entry["log_level"], "No space left on device" in entry["error"]) == ("warning", True)
     assert "No space left on device" in recorder.failure
     assert recorder.reading(lambda: 7)() == 7
+
+
+@pytest.mark.parametrize("segment_bytes", [1 << 30, 3_000], ids=["one segment", "many segments"])
+def test_recording_ends_at_its_limit_with_one_warning_and_stays_readable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, segment_bytes: int
+) -> None:
+    monkeypatch.setattr(recorder_module, "SegmentWriter", partial(SegmentWriter, segment_bytes=segment_bytes))
+    monkeypatch.setattr(recorder_module, "_BLOCK_ENTRIES_MAX", 20)
+    bytes_max = 10_000
+    draws = Random(1)
+    with capture_logs() as logs:
+        recorder = Recorder(tmp_path, {"some": "description"}, bytes_max=bytes_max)
+        for _ in range(2_000):
+            recorder.note(READ, draws.getrandbits(60))
+        recorder.close()
+    (entry,) = logs
+    assert (entry["event"], entry["log_level"]) == ("The recording has ended: it is full", "warning")
+    assert (recorder.is_full, recorder.failure) == (True, "")
+    size = sum(path.stat().st_size for path in tmp_path.iterdir())
+    assert bytes_max / 2 < size <= bytes_max
+    segments, draws = open_segments(tmp_path), Random(1)
+    values = [entry[1] for entry in entries_of(segments)]
+    assert values == [draws.getrandbits(60) for _ in values]
+    assert len(values) > 100
+    assert segments.damage == ""
 
 
 def test_disk_that_is_too_slow_ends_the_recording_with_one_warning_and_nothing_waits_for_it(
