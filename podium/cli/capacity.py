@@ -10,13 +10,14 @@ import msgspec
 
 from podium.cli import files
 from podium.cli.asking import errors_shown, load_cluster
+from podium.cli.exit_codes import EXIT_NO
 from podium.cli.interrupts import exit_130_at_once
 from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option
 from podium.cli.options.paths import FILE
 from podium.cli.options.releases import as_the_cluster
 from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
-from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value
+from podium.cli.output import TEXT, output_option, print_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     "--exit-code",
     "tells_by_status",
     is_flag=True,
-    help=f"Exit with {EXIT_FITS_NOWHERE} if one of the pods fits nowhere.",
+    help=f"Exit with {EXIT_NO} if one of the pods fits nowhere.",
 )
 @output_option()
 def command(
@@ -99,7 +100,7 @@ def command(
     _warn(load_result)
     _print(load_result, capacities, output, together=together, explain=explain)
     if tells_by_status and not all(_fits(capacity) for capacity in capacities):
-        raise SystemExit(EXIT_FITS_NOWHERE)
+        raise SystemExit(EXIT_NO)
 
 
 def _fits(capacity: Capacity) -> bool:

@@ -9,13 +9,14 @@ import click
 
 from podium.cli import files
 from podium.cli.clusters_serve import serve
+from podium.cli.exit_codes import EXIT_FAILED, EXIT_NO
 from podium.cli.groups import CommandGroup
 from podium.cli.interrupts import exit_130_at_once
 from podium.cli.options.configuration import plugin_option
 from podium.cli.options.paths import FILE, FOLDER
 from podium.cli.options.releases import decide_as_option
 from podium.cli.options.time_limit import current_time_limit, time_limit_option, warn_of_time_limit
-from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, say
+from podium.cli.output import TEXT, output_option, print_value, say
 from podium.config import NEWEST
 
 if TYPE_CHECKING:
@@ -49,9 +50,7 @@ def command() -> None:
 @plugin_option
 @decide_as_option(f"that of each running member, and for dumps {NEWEST.minor}")
 @click.option("--proof", is_flag=True, help="Show the node of each pod.")
-@click.option(
-    "--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if no member takes it."
-)
+@click.option("--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_NO} if no member takes it.")
 @output_option()
 @time_limit_option
 def fit(
@@ -114,8 +113,11 @@ def fit(
         print_fleet_fit(answer, proof=proof)
     else:
         print_value(answer.as_dict(), output)
+    if not answer and answer.without:
+        # A member that could not be asked may take it.
+        raise SystemExit(EXIT_FAILED)
     if tells_by_status and not answer:
-        raise SystemExit(EXIT_FITS_NOWHERE)
+        raise SystemExit(EXIT_NO)
 
 
 def _warn(fleet: LoadedFleet, answer: FleetFit) -> None:

@@ -15,7 +15,7 @@ from traceback import format_exception
 from types import TracebackType
 from typing import Final, TextIO
 
-EXIT_FAILED: Final = 1
+from podium.cli.exit_codes import EXIT_FAILED
 
 _OF_OUTPUT: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EPIPE})
 """Errors of writing to standard output. Errors of named files are reported where the files are opened."""

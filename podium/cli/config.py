@@ -8,10 +8,12 @@ from typing import Any
 
 import click
 
+from podium.cli.exit_codes import EXIT_NO
 from podium.cli.groups import CommandGroup
 from podium.cli.options.configuration import (
-    EXIT_BAD_CONFIGURATION,
     BadConfiguration,
+    BadFlag,
+    NotRead,
     Usable,
     construction_failures,
     discover_plugins,
@@ -40,6 +42,12 @@ from podium.config import effective as as_effective
 from podium.framework.profile.runtime import registry_of
 
 
+class _Unusable(BadConfiguration):
+    """The answer of `check`: podium cannot run with this configuration."""
+
+    exit_code = EXIT_NO
+
+
 @click.group(cls=CommandGroup)
 def command() -> None:
     """Check configuration files, show their effective form, or show the defaults."""
@@ -52,17 +60,22 @@ def command() -> None:
 @feature_gates_option
 @output_option()
 def check(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...], output: str) -> None:
-    """Check whether podium can run with FILE. If not, print every error and exit with 1."""
+    """Check whether podium can run with FILE. If not, print every error and exit with 3."""
     if output != TEXT:
         # Programs read the errors from the answer, not from standard error.
-        verdict = _verdict(file, plugins, feature_gates)
+        verdict, exit_code = _verdict(file, plugins, feature_gates)
         print_value(verdict, output)
-        raise SystemExit(0 if verdict["ok"] else EXIT_BAD_CONFIGURATION)
-    good = _usable_beside_kube_scheduler(file, plugins, feature_gates)
+        raise SystemExit(exit_code)
+    try:
+        good = _usable_beside_kube_scheduler(file, plugins, feature_gates)
+    except BadConfiguration as error:
+        if _exit_code(error) != EXIT_NO:
+            raise
+        raise _Unusable(error.lines) from error
     for warning in good.warnings:
         say(f"{file}: warning: {warning}", err=True)
     if problems := construction_failures(good):
-        raise BadConfiguration(f"{file}: {problem}" for problem in problems)
+        raise _Unusable(f"{file}: {problem}" for problem in problems)
     names = ", ".join(profile.scheduler_name for profile in good.config.profiles)
     say(f"{file}: good, profiles: {names}")
     for extender in good.config.extenders:
@@ -82,21 +95,28 @@ def _usable_beside_kube_scheduler(file: Path, plugins: tuple[str, ...], feature_
     return replace(good, warnings=(*good.warnings, *(refusal.text for refusal in refusals)))
 
 
-def _verdict(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...]) -> dict[str, Any]:
-    """Return the result of `check` for programs."""
+def _exit_code(error: BadConfiguration) -> int:
+    """Return the exit code of `check`: what cannot be read is not checked, and everything else is the answer no."""
+    return error.exit_code if isinstance(error, NotRead | BadFlag) else EXIT_NO
+
+
+def _verdict(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...]) -> tuple[dict[str, Any], int]:
+    """Return the result of `check` for programs, and its exit code."""
     try:
         good = _usable_beside_kube_scheduler(file, plugins, feature_gates)
     except BadConfiguration as error:
-        return {"file": str(file), "ok": False, "errors": list(error.lines), "warnings": [], "profiles": []}
+        refusal = {"file": str(file), "ok": False, "errors": list(error.lines), "warnings": [], "profiles": []}
+        return refusal, _exit_code(error)
     errors = [f"{file}: {problem}" for problem in construction_failures(good)]
     profiles = [profile.scheduler_name for profile in good.config.profiles]
-    return {
+    verdict = {
         "file": str(file),
         "ok": not errors,
         "errors": errors,
         "warnings": list(good.warnings),
         "profiles": profiles,
     }
+    return verdict, EXIT_NO if errors else 0
 
 
 def _extender_text(extender: Extender) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from podium.cli.exit_codes import EXIT_NO
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.configuration import BadConfiguration, plugin_option
 from podium.cli.options.html import html_option, write_page
@@ -33,7 +34,7 @@ def command(first: Path, second: Path, plugins: tuple[str, ...], html: Path | No
     """Compare the decisions of two recordings, and show the first that differs.
 
     It is shown with the event before it and the scores of both, which are found by replaying each recording up to it.
-    Exits with 1 if the recordings differ.
+    Exits with 3 if the recordings differ.
     """
     click.get_current_context().with_resource(exit_at_sigint())
     click.get_current_context().with_resource(log.hidden())
@@ -76,7 +77,7 @@ def command(first: Path, second: Path, plugins: tuple[str, ...], html: Path | No
                 say(f"    after this: {side.event}")
             print_scores(str(directory), table)
     if difference is not None:
-        click.get_current_context().exit(1)
+        raise SystemExit(EXIT_NO)
 
 
 def _scores(segments: Segments, difference: Difference | None, plugins: tuple[str, ...]) -> Scores:

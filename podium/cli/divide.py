@@ -16,10 +16,11 @@ from podium.cli.estimator_servers import (
     estimator_options,
     servers_of,
 )
+from podium.cli.exit_codes import EXIT_NO
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.karmada import boolean_gates, models_semantics_option
 from podium.cli.options.paths import FILE
-from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, write_json_line
+from podium.cli.output import TEXT, output_option, print_value, write_json_line
 from podium.estimator.errors import EstimateError
 
 if TYPE_CHECKING:
@@ -59,9 +60,7 @@ _INT32_MAX = 2**31 - 1
 @click.option(
     "--explain", is_flag=True, help="Show for each cluster why it gets so many, and what would bring more in."
 )
-@click.option(
-    "--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if it is not divided."
-)
+@click.option("--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_NO} if it is not divided.")
 @output_option()
 def command(
     bindings: tuple[str, ...],
@@ -144,7 +143,7 @@ def command(
     except (EstimateError, ClusterError, ConnectionConfigError) as error:
         raise click.ClickException(str(error)) from error
     if tells_by_status and not is_divided:
-        raise SystemExit(EXIT_FITS_NOWHERE)
+        raise SystemExit(EXIT_NO)
 
 
 class _Sources:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podium.cli import event_loop
+from podium.cli.exit_codes import EXIT_NO
 from podium.cli.options.configuration import (
     BadConfiguration,
     Usable,
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from podium.client.session import ApiSession
     from podium.daemon.doctor import Report
     from podium.provisioner.controller.app import ProviderName
-
-EXIT_PROBLEMS_FOUND = 1
 
 _MARKS = {"ok": ("ok     ", "green"), "warning": ("warning", "yellow"), "error": ("error  ", "red")}
 
@@ -84,6 +83,7 @@ def command(
     feature_gates: tuple[str, ...],
     is_default_scheduler: bool,
     kubeconfig: str | None,
+    context: str | None,
     master: str | None,
     provisioner: ProviderName | None,
     rules: str,
@@ -94,7 +94,7 @@ def command(
 ) -> None:
     """Check credentials, permissions, versions, configuration and clocks, and advise what to do.
 
-    Exits with 0 if podium can run, even with warnings, and with 1 if it cannot. Changes nothing.
+    Exits with 0 if podium can run, even with warnings, and with 3 if it cannot. Changes nothing.
     """
     from podium.daemon.doctor import Report
 
@@ -134,14 +134,22 @@ def command(
 
             requirements = shadow_needs(good.config, good.plugins)
         event_loop.run(
-            partial(_examine, report, good, requirements, kubeconfig, master, is_default_scheduler=is_default_scheduler)
+            partial(
+                _examine,
+                report,
+                good,
+                requirements,
+                (kubeconfig, context),
+                master,
+                is_default_scheduler=is_default_scheduler,
+            )
         )
     if output == TEXT:
         _print(report)
     else:
         print_value(report.to_json(), output)
     if not report.is_good:
-        raise SystemExit(EXIT_PROBLEMS_FOUND)
+        raise SystemExit(EXIT_NO)
 
 
 def _check_configuration(report: Report, good: Usable, *, is_named: bool) -> bool:
@@ -180,7 +188,7 @@ async def _examine(
     report: Report,
     good: Usable,
     requirements: Needs | None,
-    kubeconfig: str | None,
+    live: tuple[str | None, str | None],
     master: str | None,
     *,
     is_default_scheduler: bool,
@@ -193,7 +201,8 @@ async def _examine(
 
     clock = SystemClock()
     try:
-        credentials = await load(kubeconfig or good.config.client_connection.kubeconfig or None, clock, master=master)
+        file = live[0] or good.config.client_connection.kubeconfig or None
+        credentials = await load(file, clock, context=live[1], master=master)
     except ConnectionConfigError as error:
         report.fail("credentials", str(error), advice_on_configuration(str(error)))
         return

@@ -13,6 +13,7 @@ import click
 
 from podium.cli import files
 from podium.cli.amounts import amounts_of
+from podium.cli.exit_codes import EXIT_NO
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.configuration import estimator_rules, plugin_option
@@ -20,7 +21,7 @@ from podium.cli.options.karmada import as_karmada_option, boolean_gates, models_
 from podium.cli.options.paths import FILE
 from podium.cli.options.releases import as_the_cluster, take_release_of
 from podium.cli.options.time_limit import current_time_limit, note_size, warn_of_time_limit
-from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, write_json_line
+from podium.cli.output import TEXT, output_option, print_value, write_json_line
 from podium.estimator.errors import EstimateError
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ _GATE_NAMES = {
 @plugin_option
 @as_the_cluster
 @click.option("--explain", is_flag=True, help="Show for each node how many replicas fit and what limits them.")
-@click.option("--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if no replica fits.")
+@click.option("--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_NO} if no replica fits.")
 @output_option()
 def command(
     clusters: tuple[str, ...],
@@ -169,7 +170,7 @@ def command(
     else:
         print_value(answer, output)
     if tells_by_status and not answer["replicas"]:
-        raise SystemExit(EXIT_FITS_NOWHERE)
+        raise SystemExit(EXIT_NO)
 
 
 def _rules(

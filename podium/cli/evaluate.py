@@ -12,13 +12,14 @@ import orjson
 
 from podium.cli import files
 from podium.cli.asking import errors_shown
+from podium.cli.exit_codes import EXIT_NO
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.configuration import Usable, plugin_option, usable
 from podium.cli.options.paths import FILE
 from podium.cli.options.releases import OF_THE_CLUSTER, decide_as_option, release_asked, take_release_of
 from podium.cli.options.time_limit import current_time_limit, note_size, warn_of_time_limit
-from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, write_json_line
+from podium.cli.output import TEXT, output_option, print_value, write_json_line
 from podium.config import EVALUATED, FIRST, default_configuration, default_gates
 
 if TYPE_CHECKING:
@@ -39,9 +40,7 @@ TOP: Final = 10
     EVALUATED,
     f" Of {next(iter(EVALUATED))}, which scheduler-plugins is built on, only how it scores; else it is {FIRST.minor}.",
 )
-@click.option(
-    "--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if the pod fits on no node."
-)
+@click.option("--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_NO} if the pod fits on no node.")
 @click.option(
     "--top",
     type=click.IntRange(min=1),
@@ -105,7 +104,7 @@ def command(
     else:
         print_value(answer.to_json() | {"decidesAs": good.config.release.minor}, output)
     if tells_by_status and answer.evaluation.node is None:
-        raise SystemExit(EXIT_FITS_NOWHERE)
+        raise SystemExit(EXIT_NO)
 
 
 def _answer_scenarios(names: tuple[str, ...], good: Usable) -> None:

@@ -6,10 +6,8 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
 
-EXIT_INTERRUPTED: Final = 130
-"""The exit status after Control-C."""
+from podium.cli.exit_codes import EXIT_INTERRUPTED
 
 
 @contextmanager

@@ -10,13 +10,14 @@ import click
 
 from podium.cli import event_loop, files
 from podium.cli.asking import errors_shown, load_cluster
+from podium.cli.exit_codes import EXIT_NO
 from podium.cli.interrupts import exit_130_at_once
 from podium.cli.options.cluster import cluster_options_with
 from podium.cli.options.configuration import plugin_option
 from podium.cli.options.durations import duration
 from podium.cli.options.releases import as_the_cluster
 from podium.cli.options.time_limit import current_time_limit, lift_time_limit, warn_of_time_limit
-from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, say
+from podium.cli.output import TEXT, output_option, print_value, say
 
 if TYPE_CHECKING:
     from podium.insight import Cluster
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     "--exit-code",
     "tells_by_status",
     is_flag=True,
-    help=f"Exit with {EXIT_FITS_NOWHERE} if no moves are found that make room.",
+    help=f"Exit with {EXIT_NO} if no moves are found that make room.",
 )
 @output_option()
 def command(
@@ -97,7 +98,7 @@ def command(
     if carries_out and answer.plan is not None:
         _carry_out(load_result.cluster, answer, (kubeconfig, context), step_timeout, output, is_dry_run=is_dry_run)
     if tells_by_status and answer.plan is None and answer.nodes is None:
-        raise SystemExit(EXIT_FITS_NOWHERE)
+        raise SystemExit(EXIT_NO)
 
 
 def _carry_out(

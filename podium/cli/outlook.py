@@ -10,12 +10,13 @@ import click
 
 from podium.cli import files
 from podium.cli.asking import errors_shown, load_cluster
+from podium.cli.exit_codes import EXIT_NO
 from podium.cli.interrupts import exit_130_at_once
 from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option
 from podium.cli.options.releases import as_the_cluster
 from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
-from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, say
+from podium.cli.output import TEXT, output_option, print_value, say
 from podium.cli.why import PodName
 
 if TYPE_CHECKING:
@@ -48,9 +49,7 @@ def _time(_: click.Context, __: click.Parameter, value: str | None) -> float | N
     callback=_time,
     help="Ask as of this time, such as 2026-01-31T12:00:00Z.  [default: now, or with -f the latest time in the files]",
 )
-@click.option(
-    "--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if a pod never gets a node."
-)
+@click.option("--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_NO} if a pod never gets a node.")
 @output_option()
 def command(
     pod: str,
@@ -100,7 +99,7 @@ def command(
         warn_of_left_out(step.objects, pod)
     _print(load_result, outlook, output)
     if tells_by_status and outlook.verdict.value == "never":
-        raise SystemExit(EXIT_FITS_NOWHERE)
+        raise SystemExit(EXIT_NO)
 
 
 def _step(name: str) -> Apply:

@@ -21,9 +21,6 @@ TEXT: Final = "text"
 JSON: Final = "json"
 YAML: Final = "yaml"
 
-EXIT_FITS_NOWHERE: Final = 3
-"""The exit status with `--exit-code`. Statuses 1 and 2 stand for errors."""
-
 _FORMER: Final = {"table": TEXT, "jsonl": JSON}
 """Former names of formats, which scripts may still use."""
 

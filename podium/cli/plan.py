@@ -12,11 +12,11 @@ import orjson
 
 from podium.cli import files
 from podium.cli.asking import errors_shown
-from podium.cli.command_errors import EXIT_FAILED
+from podium.cli.exit_codes import EXIT_FAILED, EXIT_NO
 from podium.cli.interrupts import exit_130_at_sigint
 from podium.cli.options.paths import FILE
 from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
-from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, as_json, output_option, print_value, say
+from podium.cli.output import TEXT, as_json, output_option, print_value, say
 from podium.cli.planning import (
     Question,
     demand_rules,
@@ -52,9 +52,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="With --rules podium: how to look for nodes; exhaustive proves that no other purchase is cheaper.",
 )
-@click.option(
-    "--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if a pod cannot be placed."
-)
+@click.option("--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_NO} if a pod cannot be placed.")
 @output_option()
 def command(
     rules: str,
@@ -127,7 +125,7 @@ def command(
 
         print_reasons(answer)
     if tells_by_status and answer.get("unschedulable"):
-        raise SystemExit(EXIT_FITS_NOWHERE)
+        raise SystemExit(EXIT_NO)
 
 
 def _basis(question: Question, objects: list[LocatedManifest]) -> PlanBasis:

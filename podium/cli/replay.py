@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from podium.cli.exit_codes import EXIT_NO
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.configuration import BadConfiguration, Change, Usable, plugin_option, usable
 from podium.cli.options.html import html_option, write_page
@@ -75,7 +76,7 @@ def _parse_window(_: click.Context, parameter: click.Parameter, text: str | None
     "--trace", type=click.Path(path_type=Path), metavar="FILE", help="Write a trace for Perfetto into this file."
 )
 @html_option("nodes, waiting pods and zones over time, and the first decision that differs")
-@click.option("--expect", is_flag=True, help="Exit with 1 if a decision differs from the recorded one.")
+@click.option("--expect", is_flag=True, help=f"Exit with {EXIT_NO} if a decision differs from the recorded one.")
 @click.option(
     "--counterfactual",
     is_flag=True,
@@ -123,7 +124,7 @@ def command(
             tell_left_out(directory, comparison.left_out)
             _print_bindings(comparison, output, is_whole=not until.is_set)
             if expect and comparison.report.agreed_count < comparison.report.compared_count:
-                click.get_current_context().exit(1)
+                raise SystemExit(EXIT_NO)
             return
         has_other_config = config is not None
         result = replay(
@@ -151,7 +152,7 @@ def command(
     if not until.is_set:
         _tell_damage(result, f"the {result.outcome.attempts} attempts before it were replayed")
     if expect and differing is not None:
-        click.get_current_context().exit(1)
+        raise SystemExit(EXIT_NO)
 
 
 def _print_counterfactual(

@@ -13,7 +13,7 @@ import click
 from podium.cli import event_loop
 from podium.cli.options.access import access_options, take_access_options
 from podium.cli.options.configuration import (
-    BadConfiguration,
+    BadFlag,
     Usable,
     connection_options,
     feature_gates_option,
@@ -203,6 +203,7 @@ def command(
     feature_gates: tuple[str, ...],
     is_default_scheduler: bool,
     kubeconfig: str | None,
+    context: str | None,
     master: str | None,
     bind_address: str,
     secure_port: int,
@@ -252,12 +253,13 @@ def command(
     click.get_current_context().with_resource(exit_0_at_sigterm())
     with limited_loading(_warn_of_slow_plugin):
         good = readable_as_any(read)
-    good, origin = _as_to_run(good, kubeconfig, master, hidden_metrics_version)
+    good, origin = _as_to_run(good, (kubeconfig, context), master, hidden_metrics_version)
     release = good.config.release
     for warning in good.warnings:
         log.warning("Configuration", warning=warning)
     options = Options(
         kubeconfig=kubeconfig,
+        context=context,
         master=master,
         bind_address=bind_address,
         secure_port=secure_port,
@@ -294,19 +296,20 @@ def _warn_of_slow_plugin(plugin: str, seconds: float) -> None:
 
 
 def _as_to_run(
-    good: Usable, kubeconfig: str | None, master: str | None, hidden_metrics_version: str | None
+    good: Usable, live: tuple[str | None, str | None], master: str | None, hidden_metrics_version: str | None
 ) -> tuple[Usable, ReleaseOrigin]:
     """Return the configuration as the release to run has it, and where the release comes from.
 
     Raises:
-        BadConfiguration: this release cannot read it, or has not hidden metrics of that version.
+        BadConfiguration: this release cannot read it.
+        BadFlag: it has not hidden metrics of that version.
     """
-    release, origin = release_to_run(kubeconfig or good.config.client_connection.kubeconfig or None, master)
+    kubeconfig, context = live
+    file = kubeconfig or good.config.client_connection.kubeconfig or None
+    release, origin = release_to_run(file, master, context=context)
     if hidden_metrics_version and hidden_metrics_version != release.minor_before:
         rule = f"must be omitted or have the value {release.minor_before!r}; only the previous minor version is allowed"
-        raise BadConfiguration(
-            [f"--show-hidden-metrics-for-version: Invalid value: {hidden_metrics_version!r}: {rule}"]
-        )
+        raise BadFlag([f"--show-hidden-metrics-for-version: Invalid value: {hidden_metrics_version!r}: {rule}"])
     return good.as_of(release), origin
 
 

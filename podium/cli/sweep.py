@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from podium.cli.exit_codes import EXIT_FAILED
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.configuration import plugin_option, usable
 from podium.cli.options.html import html_option, write_page
@@ -134,7 +135,7 @@ def command(
         for row in rows:
             print_value(row, output)
     if any(row["error"] for row in rows):
-        click.get_current_context().exit(1)
+        raise SystemExit(EXIT_FAILED)
 
 
 def _combinations(

@@ -62,7 +62,9 @@ def _recording(process: Callable[[Any, Any], None], flag: str, ctx: click.Contex
 )
 @click.option("--scale", cls=_InOrder, multiple=True, metavar="NS/KIND/NAME=N", help="Give a workload so many pods.")
 @click.option("--remove", cls=_InOrder, multiple=True, metavar="KIND/[NS/]NAME", help="Delete an object.")
-@click.option("--profile", cls=_InOrder, multiple=True, type=FILE, help="Let another configuration decide.")
+@click.option(
+    "--use-config", cls=_InOrder, multiple=True, type=FILE, help="Let another configuration decide from here on."
+)
 @click.option("--order", "in_batches", is_flag=True, help="With --drain a,b,c: the order and batches to drain them in.")
 @html_option("utilisation and pods by zone before and after, and what becomes of pods")
 @output_option()
@@ -96,7 +98,7 @@ def command(
         _demand_only_drains(in_order, html)
         _print_order(clusters, (kubeconfig, context), config, plugins, _names(in_order), output)
         return
-    files.demand_one_stdin((*clusters, config, *steps["apply"], *steps["steps"], *steps["profile"]))
+    files.demand_one_stdin((*clusters, config, *steps["apply"], *steps["steps"], *steps["use_config"]))
     # The steps first: their files are read before a cluster, which takes longer.
     with errors_shown():
         from podium.insight.steps import Apply, carry_out_steps, pods_applied
@@ -188,7 +190,7 @@ class _Steps:
             "--scale": scale_of,
             "--remove": remove_of,
             "--apply": self._apply,
-            "--profile": self._profile,
+            "--use-config": self._use_config,
         }
         for flag, value in in_order:
             # The two belong together, and several of such pairs may be given.
@@ -220,7 +222,7 @@ class _Steps:
             documents = [document for document in read_documents(files.content(name)) if document is not None]
             if len(documents) != 1:
                 raise ClusterError(f"expected one document, found {len(documents)}")
-            return read_steps(documents[0], {"apply": self._apply, "profile": self._profile})
+            return read_steps(documents[0], {"apply": self._apply, "config": self._use_config})
         except (ClusterError, YamlError) as error:
             raise ClusterError(f"{name}: {error}") from error
 
@@ -231,10 +233,10 @@ class _Steps:
         file_names = _demand_names("apply", [names] if isinstance(names, str) else names)
         return Apply(", ".join(file_names), objects_in(file_names))
 
-    def _profile(self, name: str) -> Step:
+    def _use_config(self, name: str) -> Step:
         from podium.insight.steps import UseProfiles
 
-        (name,) = _demand_names("profile", [name])
+        (name,) = _demand_names("config", [name])
         good = usable(Path(name), self._plugins, to_run=False)
 
         def rebuild(cluster: Cluster, config: KubeSchedulerConfiguration) -> Cluster:

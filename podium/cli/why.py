@@ -14,6 +14,7 @@ import orjson
 
 from podium.cli import files
 from podium.cli.asking import errors_shown, load_cluster
+from podium.cli.exit_codes import EXIT_NO
 from podium.cli.interrupts import exit_130_at_once, printed_whole
 from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option, usable
@@ -21,7 +22,7 @@ from podium.cli.options.paths import FILE
 from podium.cli.options.releases import as_the_cluster, release_asked
 from podium.cli.options.running_podium import RunningPodium, running_podium_options, take_running_podium
 from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
-from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, write_json_line
+from podium.cli.output import TEXT, output_option, print_value, write_json_line
 
 if TYPE_CHECKING:
     from podium.cli.story import Story
@@ -46,9 +47,7 @@ if TYPE_CHECKING:
 @click.option("--node", metavar="NAME", help="Also say why the pod is not there, or how that node compares.")
 @click.option("--fix", is_flag=True, help="Find the smallest sets of edits after which the pod fits.")
 @click.option("--cases", type=FILE, help="With --fix: answer recorded scenarios, one JSON object per line.")
-@click.option(
-    "--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if the pod fits on no node."
-)
+@click.option("--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_NO} if the pod fits on no node.")
 @output_option()
 def command(
     pod: str | None,
@@ -128,7 +127,7 @@ def command(
     _print(load_result, answer, leader, output)
     why = answer.why
     if tells_by_status and (why.node is None or (why.gang is not None and not why.gang.fits)):
-        raise SystemExit(EXIT_FITS_NOWHERE)
+        raise SystemExit(EXIT_NO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +272,7 @@ def _show_story(leader: Leader, node: str, output: str, *, tells_by_status: bool
     else:
         print_value(leader.as_dict(), output)
     if tells_by_status and story.fits_nowhere:
-        raise SystemExit(EXIT_FITS_NOWHERE)
+        raise SystemExit(EXIT_NO)
 
 
 def _ask(load_result: LoadResult, pod: Pod, node: str, source: str, *, fix: bool, problem: str) -> PodAnswer:

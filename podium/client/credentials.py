@@ -170,6 +170,10 @@ async def load(
     """
     if paths := kubeconfig_paths(kubeconfig, master=master, environ=environ):
         return await _from_kubeconfig(paths, context, master, clock, environ)
+    if context:
+        raise ConnectionConfigError(
+            f"context {context!r}: there is no kubeconfig to take it from: give --kubeconfig FILE"
+        )
     if master:
         return _anonymous(master, clock, environ)
     if environ.get("KUBERNETES_SERVICE_HOST"):

@@ -149,7 +149,7 @@ class _Expansion:
         # Once for the profile; otherwise each extension point would report the name again.
         for plugin in self._plugins.multi_point.enabled:
             if plugin.name not in self._registry:
-                self._unknown(plugin.name, _POINTS[0], f"{self._path}.multiPoint.enabled")
+                self._unknown(plugin.name, _POINTS[0], f"{self._path}.multiPoint.enabled", self._registry)
         names_by_point = {point: self._names_at(point) for point in _POINTS}
         self._check_cardinality(names_by_point)
         score = self._weights(ExtensionPoint.SCORE)
@@ -184,10 +184,12 @@ class _Expansion:
             path = f"{self._path}.{point}.enabled[{i}]"
             if plugin.name not in self._registry:
                 self._refused.add(point)
-                self._unknown(plugin.name, point, path)
+                fitting = [name for name, points in self._registry.items() if point in points]
+                self._unknown(plugin.name, point, path, fitting)
             elif point not in self._registry[plugin.name]:
                 self._refused.add(point)
-                self._error(path, f'plugin "{plugin.name}" does not extend {point.interface} plugin')
+                reason = f'plugin "{plugin.name}" does not extend {point.interface} plugin'
+                self._error(path, reason, f"; it extends {', '.join(sorted(self._registry[plugin.name]))}")
             elif plugin.name in names:
                 self._already_registered(plugin.name, point, path)
             else:
@@ -220,8 +222,9 @@ class _Expansion:
             self._error(f"{self._path}.{point}", f"{kind} plugins: total score of Score plugins could overflow")
         return weights
 
-    def _unknown(self, name: str, point: ExtensionPoint, path: str) -> None:
-        self._error(path, f'{point.interface} "{name}" does not exist', _nearest(name, self._registry))
+    def _unknown(self, name: str, point: ExtensionPoint, path: str, fitting: Iterable[str]) -> None:
+        """Report a plugin that does not exist, where only the fitting ones could have been meant."""
+        self._error(path, f'{point.interface} "{name}" does not exist', _nearest(name, fitting))
 
     def _already_registered(self, name: str, point: ExtensionPoint, path: str) -> None:
         if name not in self._repeated:  # a repetition in multiPoint is found again at every point
@@ -254,8 +257,10 @@ def _could_overflow(weights: Iterable[int]) -> bool:
     return False
 
 
-def _nearest(name: str, registry: PluginRegistry) -> str:
-    """Return a hint that names a similarly spelt plugin; "" without one."""
-    by_lower_case = {plugin.lower(): plugin for plugin in registry}
+def _nearest(name: str, fitting: Iterable[str]) -> str:
+    """Return a hint that names a similarly spelt plugin, or else says how to add a custom one."""
+    by_lower_case = {plugin.lower(): plugin for plugin in fitting}
     matches = difflib.get_close_matches(name.lower(), by_lower_case, n=1)
-    return f'; did you mean "{by_lower_case[matches[0]]}"?' if matches else ""
+    if not matches:
+        return "; give --plugin MODULE:CLASS if it is a plugin of your own"
+    return f'; did you mean "{by_lower_case[matches[0]]}"?'

@@ -115,8 +115,8 @@ class App(Process):
         """
         self._prepare("Starting podium")
         kubeconfig = self._options.kubeconfig or self._config.client_connection.kubeconfig or None
-        master = self._options.master
-        connection = await connect(self._clock, kubeconfig, master=master)
+        context, master = self._options.context, self._options.master
+        connection = await connect(self._clock, kubeconfig, context=context, master=master)
         credentials = connection.credentials
         observers = Observers(self.metrics, _host(credentials))
         connection = replace(connection, observer=observers.requests.observer)
@@ -136,7 +136,10 @@ class App(Process):
                     connection.outage.server = credentials.base_url
 
                 scheduler.kubeconfig = FollowedKubeconfig(
-                    paths, credentials, lambda: load(kubeconfig, self._clock, master=master), apply_new_address
+                    paths,
+                    credentials,
+                    lambda: load(kubeconfig, self._clock, context=context, master=master),
+                    apply_new_address,
                 )
             faces = [make(scheduler) for make in self._make_faces]
             for face in faces:

@@ -41,6 +41,7 @@ class ReleaseOrigin(enum.Enum):
 class Options:
     """Settings from the command line that the configuration file lacks.
 
+    `context` is one of the kubeconfig; None for its current one.
     A secure port of 0 disables the endpoints; without certificate files, a self-signed certificate is created.
     `is_default_scheduler` allows sharing a lease that kube-scheduler holds.
     `pod_groups` says how pods are scheduled in groups; None if each is scheduled alone. `recorder_bytes` limits the
@@ -51,6 +52,7 @@ class Options:
     """
 
     kubeconfig: str | None = None
+    context: str | None = None
     master: str | None = None
     bind_address: str = "0.0.0.0"
     secure_port: int = 10259

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from podium.insight.fixes import Fixes
 from podium.insight.pod_ends import PodEnd
+from podium.lib.plurals import count_of
 from podium.objects.times import format_time
 
 _SHOWN_MAX: Final = 3
@@ -79,7 +80,7 @@ class PodOutlook:
         """Return what explains the answer, a line each."""
         lines = [f"now: {self.why}"] if self.why else []
         if self.ahead:
-            lines.append(f"{self.ahead} pod{'s' * (self.ahead > 1)} ahead of it in the queue")
+            lines.append(f"{count_of(self.ahead, 'pod')} ahead of it in the queue")
         alternatives = self.fixes.fixes[1:] if self.fixes is not None else ()
         return lines + [
             f"or: {' and '.join(edit.text for edit in fix.edits)} (then on {fix.node})" for fix in alternatives

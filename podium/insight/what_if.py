@@ -9,6 +9,7 @@ from typing import Any
 
 from podium.insight.cluster import Cluster
 from podium.insight.trial import Blocked, Preemption, Refused, Trial
+from podium.lib.plurals import count_of
 from podium.objects.core import Pod
 from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
 from podium.objects.resource_types import NODES, PODS
@@ -72,7 +73,7 @@ class Spread:
         """Describe the spread in words."""
         zones = ", ".join(f"{zone} {count}" for zone, count in self.zones.items() if zone)
         pods = sum(self.zones.values())
-        counts = f"{pods} pod{'s' * (pods != 1)} on {self.nodes} node{'s' * (self.nodes != 1)}"
+        counts = f"{count_of(pods, 'pod')} on {count_of(self.nodes, 'node')}"
         return counts + (f" ({zones})" if zones else "")
 
 

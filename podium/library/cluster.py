@@ -112,8 +112,8 @@ class Cluster(insight.Cluster):
 
         Args:
             steps: as in a file of steps, such as `{"drain": "node-1"}`, or lists of them.
-            steps_by_name: further steps, in their order: `drain`, `add_nodes`, `apply`, `scale`, `remove`, `profile`.
-                A list gives several of one name. `apply` takes files, directories and manifests, `profile` a
+            steps_by_name: further steps, in their order: `drain`, `add_nodes`, `apply`, `scale`, `remove`, `config`.
+                A list gives several of one name. `apply` takes files, directories and manifests, `config` a
                 configuration as `load` takes it.
 
         Raises:
@@ -124,7 +124,7 @@ class Cluster(insight.Cluster):
         for name, value in steps_by_name.items():
             values = value if isinstance(value, (list, tuple)) and name != "apply" else [value]
             document += [{_STEPS.get(name, name): argument} for argument in values]
-        return outcome_of(carry_out_steps(self, read_steps(document, {"apply": _apply, "profile": self._use_profiles})))
+        return outcome_of(carry_out_steps(self, read_steps(document, {"apply": _apply, "config": self._use_profiles})))
 
     def make_room(self, pod: PodLike, limit: TimeLimit = UNLIMITED) -> RoomAnswer:
         """Return the fewest moves of other pods after which this one, or its whole gang, fits. Nothing changes.

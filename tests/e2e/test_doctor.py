@@ -90,14 +90,14 @@ async def test_the_sandbox_is_fine_and_broken_configurations_and_servers_are_not
     wrong.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nparallelism: 0\n")
     status, text = await doctor(kubeconfig, "--config", str(wrong), "--output", "json")
     [finding] = bad(text)
-    assert (status, finding["check"]) == (1, "configuration")
+    assert (status, finding["check"]) == (3, "configuration")
     assert "parallelism" in finding["message"]
 
     status, text = await doctor(tmp_path / "nowhere", "--output", "json")
-    assert (status, bad(text)[-1]["check"]) == (1, "credentials")
+    assert (status, bad(text)[-1]["check"]) == (3, "credentials")
     sandbox_cluster.sandbox.faults.refuse_connections(30.0)
     status, text = await doctor(kubeconfig, "--config", write_configuration(tmp_path), "--output", "json")
-    assert (status, [finding["check"] for finding in bad(text)]) == (1, ["api server"])
+    assert (status, [finding["check"] for finding in bad(text)]) == (3, ["api server"])
 
 
 @pytest.mark.control_plane

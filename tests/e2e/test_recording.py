@@ -57,7 +57,7 @@ async def test_recorded_run_replays_twice_to_the_same_digest(
     changed_configuration["profiles"][0]["pluginConfig"] = [{"name": "NodeResourcesFit", "args": strategy}]
     (tmp_path / "other.yaml").write_text(yaml.safe_dump(changed_configuration))
     differing = replay(recording, "--config", tmp_path / "other.yaml", "--expect")
-    assert differing.returncode == 1, differing.stderr
+    assert differing.returncode == 3, differing.stderr
     assert "The first difference is at attempt" in differing.stdout
     assert "Scores, recorded:" in differing.stdout
     assert "Scores, replayed:" in differing.stdout

@@ -57,7 +57,11 @@ def panels() -> list[Json]:
 def queries_of_dashboard() -> list[str]:
     """Every panel's queries, for all jobs and five minutes."""
     return [
-        target["expr"].replace("$__rate_interval", "5m").replace("$job", ".*")
+        target["expr"]
+        .replace("$__rate_interval", "5m")
+        .replace("$job", ".*")
+        .replace("$cluster", ".*")
+        .replace("$namespace", ".*")
         for panel in panels()
         for target in panel["targets"]
     ]

@@ -24,6 +24,7 @@ from podium.client.session import ApiSession
 from podium.config import KubeSchedulerConfiguration
 from podium.daemon.app import App
 from podium.daemon.options import Options as SchedulerOptions
+from podium.lib.plurals import count_of
 from podium.lib.system_clock import SystemClock
 from podium.objects.core import Node, Pod
 from podium.objects.meta import ObjectMeta
@@ -54,11 +55,6 @@ _SHOWN_S: Final = 3.0
 """The time for which the full cluster is shown before the load goes."""
 _QUIET_S: Final = 8.0
 """After this time without a change no more nodes will go: it exceeds two decisions and a nomination."""
-
-
-def node_count_text(count: int) -> str:
-    """Write a number of nodes in words."""
-    return f"{count} node{'s' * (count != 1)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +90,7 @@ class ClusterView:
     @property
     def text(self) -> str:
         """The number of nodes and their cores."""
-        return f"{node_count_text(len(self.nodes))}, {self.cores:,.0f} cores"
+        return f"{count_of(len(self.nodes), 'node')}, {self.cores:,.0f} cores"
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +320,7 @@ class _Play:
 def _text(nodes: list[NodeView]) -> str:
     types = Counter(node.instance_type.removesuffix("-amd64-linux") for node in nodes)
     type_counts = ", ".join(f"{count} {name}" for name, count in sorted(types.items()))
-    return f"{node_count_text(len(nodes))} ({type_counts})"
+    return f"{count_of(len(nodes), 'node')} ({type_counts})"
 
 
 def _deployment(name: str, count: int, cpu: str, memory: str, scheduler_name: str) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from click.core import ParameterSource
 from rich.text import Text
 
 from podium.cli import event_loop
-from podium.cli.interrupts import EXIT_INTERRUPTED
+from podium.cli.exit_codes import EXIT_INTERRUPTED
 from podium.cli.options.configuration import Usable, discover_plugins, gates_of, plugin_option, usable
 from podium.cli.options.devices import devices_option
 from podium.cli.options.numbers import FiniteRange

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from podium.cli import files
+from podium.cli.exit_codes import EXIT_USAGE
 from podium.cli.options.paths import FILE, REFERENCE
 from podium.cli.options.releases import release_asked
 from podium.cli.output import LinesException
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from podium.estimator.accurate import Rules
     from podium.framework.contract.plugin import Plugin
 
-EXIT_BAD_CONFIGURATION = 1
 STANDARD_INPUT: Final = Path("-")
 
 Change = Callable[[Loaded], KubeSchedulerConfiguration]
@@ -52,13 +52,21 @@ _EMPTY_FILE = f"apiVersion: {API_VERSION}\nkind: {KIND}\n"
 class BadConfiguration(LinesException):
     """The file or a plugin cannot be used. Every reason has a line of its own."""
 
-    exit_code = EXIT_BAD_CONFIGURATION
-
     def show(self, file: object = None) -> None:
         """Print the reasons without a prefix."""
         del file
         # The group of commands has escaped each line.
         click.echo(self.message, err=True)  # noqa: TID251
+
+
+class NotRead(BadConfiguration):
+    """A file or a plugin cannot be read, so that nothing is known about the configuration."""
+
+
+class BadFlag(BadConfiguration):
+    """The reasons are about the command line."""
+
+    exit_code = EXIT_USAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,21 +148,22 @@ def feature_gates_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options `--kubeconfig` and `--master` to a command that connects as the scheduler does."""
+    """Add `--kubeconfig`, `--context` and `--master` to a command that connects as the scheduler does."""
     master = click.option("--master", help="The address of the API server; overrides the kubeconfig.")
     kubeconfig = click.option(
         "--kubeconfig",
         type=FILE,
         help="The kubeconfig for the API server. By default the service account of podium's pod.",
     )
-    return kubeconfig(master(command))
+    context = click.option("--context", help="The context of the kubeconfig.")
+    return kubeconfig(context(master(command)))
 
 
 def gates_of(values: Sequence[str], release: Release | None = None) -> ConfigGates:
     """Parse `--feature-gates`, for a release; by default the one that `--decide-as` names, or the newest.
 
     Raises:
-        BadConfiguration: a gate is unknown, is locked, or is not supported; or a version cannot be emulated.
+        BadFlag: a gate is unknown, is locked, or is not supported; or a version cannot be emulated.
     """
     context = click.get_current_context(silent=True)
     release = release or release_asked() or NEWEST
@@ -163,18 +172,19 @@ def gates_of(values: Sequence[str], release: Release | None = None) -> ConfigGat
             release, _version_in(context, "emulated_version"), _version_in(context, "min_compatibility_version")
         )
     except FeatureGateError as error:
-        raise BadConfiguration(error.problems) from error
+        raise BadFlag(error.problems) from error
     try:
         return parse_feature_gates(values, release)
     except FeatureGateError as error:
-        raise BadConfiguration(f"--feature-gates: {problem}" for problem in error.problems) from error
+        raise BadFlag(f"--feature-gates: {problem}" for problem in error.problems) from error
 
 
 def read(path: Path, registry: PluginRegistry = IN_TREE_PLUGINS, gates: ConfigGates = DEFAULT_GATES) -> Loaded:
     """Load and validate a file, or standard input for `-`.
 
     Raises:
-        BadConfiguration: the file cannot be read, or is not valid.
+        BadConfiguration: the file is not valid.
+        NotRead: it cannot be read.
     """
     try:
         if path == STANDARD_INPUT:
@@ -184,7 +194,7 @@ def read(path: Path, registry: PluginRegistry = IN_TREE_PLUGINS, gates: ConfigGa
     except ConfigError as error:
         raise BadConfiguration(error.lines()) from error
     except OSError as error:
-        raise BadConfiguration([f"{path}: {error.strerror}"]) from error
+        raise NotRead([f"{path}: {error.strerror}"]) from error
 
 
 def usable(
@@ -298,7 +308,7 @@ def discover_plugins(references: Sequence[str]) -> Mapping[str, type[Plugin]]:
     """Find all in-tree and custom plugins, by name.
 
     Raises:
-        BadConfiguration: a plugin cannot be loaded.
+        NotRead: a plugin cannot be loaded.
     """
     from podium.cli.options.plugin_loading import limited_loading
     from podium.plugins.loading.discovery import DiscoveryError, discover
@@ -307,4 +317,4 @@ def discover_plugins(references: Sequence[str]) -> Mapping[str, type[Plugin]]:
         with limited_loading():
             return discover(references)
     except DiscoveryError as error:
-        raise BadConfiguration([str(error)]) from error
+        raise NotRead([str(error)]) from error

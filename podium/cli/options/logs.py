@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from podium.cli.command_errors import EXIT_FAILED
+from podium.cli.exit_codes import EXIT_FAILED
 from podium.cli.output import lines_of
 from podium.lib.log import get_logger
 from podium.telemetry import configure_logging, flush_log

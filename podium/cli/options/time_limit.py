@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import click
 
+from podium.cli.exit_codes import EXIT_FAILED
 from podium.cli.options.durations import duration
 from podium.cli.output import TEXT, print_value, say
 from podium.lib.system_clock import SystemClock
@@ -42,7 +43,7 @@ def time_limit_option(command: Callable[..., Any], default: str = _DEFAULT) -> C
         with _interrupting(limit, time_limit, str(options.get("output", ""))):
             answer = command(*args, **options)
         if limit.is_noticed:
-            raise SystemExit(1)
+            raise SystemExit(EXIT_FAILED)
         return answer
 
     return click.option(

@@ -24,7 +24,7 @@ def test_a_bad_file_shows_every_error_with_its_field(podium: Podium, tmp_path: P
     file = tmp_path / "bad.yaml"
     file.write_text(HEAD + "parallelism: -1\npodInitialBackoffSeconds: soon\nprofils: []\n")
     result = podium("config", "check", file)
-    assert result.returncode == 1
+    assert result.returncode == 3
     assert result.stdout == ""
     assert "Traceback" not in result.stderr
     for field in ("parallelism", "podInitialBackoffSeconds", "profils"):
@@ -35,7 +35,7 @@ def test_what_podium_cannot_do_is_refused_by_name(podium: Podium, tmp_path: Path
     file = tmp_path / "missing-plugin.yaml"
     file.write_text(HEAD + "profiles:\n- plugins: {score: {enabled: [{name: NoSuchPlugin}]}}\n")
     result = podium("config", "check", file)
-    assert result.returncode == 1
+    assert result.returncode == 3
     assert "NoSuchPlugin" in result.stderr
 
 

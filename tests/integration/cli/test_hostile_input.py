@@ -91,7 +91,8 @@ def test_a_hostile_file_ends_a_command_with_one_line(command, hostile, tmp_path)
     result = CliRunner().invoke(main, _COMMANDS[command].split())
     assert time.process_time() - began_s < 20
     assert isinstance(result.exception, SystemExit), result.exception
-    assert result.exit_code == 1
+    # To the check, a file that is no configuration is an answer.
+    assert result.exit_code in ((1, 3) if command == "config-check" else (1,))
     lines = result.stderr.splitlines()
     if "config" not in command or "kubeconfig" in command:
         assert len(lines) == 1, lines

@@ -261,7 +261,7 @@ def test_a_hostile_description_moves_no_cursor_and_forges_no_line(
 def test_a_page_holds_nothing_unprintable(tmp_path: Path) -> None:
     for name, node in (("one", f"n1{HOSTILE}"), ("two", f"n2{HOSTILE}")):
         write_recording(tmp_path / name, complete(), _decision(node))
-    assert invoke("diff", "one", "two", "--html", "page.html").exit_code == 1
+    assert invoke("diff", "one", "two", "--html", "page.html").exit_code == 3
     page = (tmp_path / "page.html").read_text()
     assert FORGED in page
     assert page.replace("\n", "").isprintable()

@@ -102,7 +102,7 @@ async def test_no_tool_sends_a_verb_that_writes(tmp_path: Path, monkeypatch: pyt
         ("what_if", {"steps": []}, "steps"),
         ("what_if", {"steps": [{"explode": "n1"}]}, "steps: steps[0]"),
         ("what_if", {"steps": [{"apply": "/etc/passwd"}]}, "apply: expected a manifest"),
-        ("what_if", {"steps": [{"profile": "/etc/passwd"}]}, "steps: steps[0]"),
+        ("what_if", {"steps": [{"config": "/etc/passwd"}]}, "steps: steps[0]"),
         ("capacity", {"pod": {"apiVersion": "v1", "kind": "Pod", "metadata": {}}}, "metadata.name"),
         ("outlook", {"pod": {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}}}, "pod: "),
         ("make_room", {"pod": "default/bgi"}, "pod: there is no pod and no gang default/bgi"),

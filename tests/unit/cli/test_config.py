@@ -133,7 +133,7 @@ def test_a_configuration_is_good_if_its_plugins_can_be_constructed_with_their_ar
 def test_every_plugin_that_cannot_be_constructed_is_named_and_nothing_is_called_good(tmp_path: Path) -> None:
     for command in (("config", "check"), ("doctor",)):
         result = check(tmp_path, "poolSiz: 3", "Pooled", "Failing", "Leaving", "Odd", command=command)
-        assert result.exit_code == 1
+        assert result.exit_code == 3
         text = " ".join(result.output.split())
         assert "good" not in text
         assert 'initializing plugin "Pooled": args.poolSiz: unknown field; known: pool_size' in text
@@ -154,7 +154,7 @@ def test_the_verdict_is_there_for_programs_in_every_format(tmp_path):
     assert (verdict["ok"], verdict["errors"], verdict["profiles"]) == (True, [], ["default-scheduler"])
     assert yaml.safe_load(check(good, "yaml").stdout) == verdict
     result = check(bad, "json")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     verdict = json.loads(result.stdout)
     assert not verdict["ok"]
     assert verdict["errors"][0].startswith(f"{bad}:3: parallelism: Invalid value: -1")

@@ -30,7 +30,7 @@ def test_same_decisions_are_reported(tmp_path: Path) -> None:
 def test_first_decision_that_differs_is_named(tmp_path: Path) -> None:
     first, second = write_recording(tmp_path / "a", "n1", "n2", "n3"), write_recording(tmp_path / "b", "n1", "n3", "n3")
     result = run("diff", first, second)
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert "The first difference is at attempt 2." in result.output
     assert f"{first}: pod default/web-1 to node n2, of 3 feasible nodes" in result.output
     assert f"{second}: pod default/web-1 to node n3, of 3 feasible nodes" in result.output

@@ -33,7 +33,7 @@ def test_one_part_of_podium_is_asked_about_at_a_time():
 )
 def test_the_configuration_is_checked_where_it_counts(tmp_path, options, checks):
     result = run("doctor", *options, "--kubeconfig", tmp_path / "nowhere", "--output", "json")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert [finding["check"] for finding in json.loads(result.stdout)["findings"]] == checks
 
 

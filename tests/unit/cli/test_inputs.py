@@ -143,8 +143,8 @@ def test_a_step_in_a_file_applies_several_files(tmp_path):
         result = run("what-if", *_several(tmp_path), "--steps", steps)
         assert (result.exit_code, result.stdout) == (1, "")
         assert "steps[0].apply: expected a string or a list of them" in result.stderr
-    steps.write_text(yaml.safe_dump({"steps": [{"profile": [pod_files]}]}))
-    assert "steps[0].profile: expected a string\n" in run("what-if", *_several(tmp_path), "--steps", steps).stderr
+    steps.write_text(yaml.safe_dump({"steps": [{"config": [pod_files]}]}))
+    assert "steps[0].config: expected a string\n" in run("what-if", *_several(tmp_path), "--steps", steps).stderr
 
 
 def test_pods_that_have_only_a_prefix_count_each(tmp_path):
@@ -240,5 +240,5 @@ def test_a_config_map_with_several_configurations_is_refused_with_its_keys(tmp_p
     document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": data}
     path = write_objects(tmp_path / "config.yaml", document)
     result = run("config", "check", path)
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert f"{path}: expected one KubeSchedulerConfiguration, found 2: ConfigMap c: data[a.yaml], " in result.stderr

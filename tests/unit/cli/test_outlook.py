@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.cli.output import EXIT_FITS_NOWHERE
+from podium.cli.exit_codes import EXIT_NO
 from tests.manifests import node, pod
 from tests.unit.cli.commands import run, write_objects
 
@@ -49,6 +49,6 @@ def test_pods_of_a_file_come_after_those_that_wait(cluster: Path, tmp_path: Path
 
 
 def test_the_exit_code_tells_that_a_pod_never_runs(cluster: Path) -> None:
-    assert run("outlook", "huge", "-f", cluster, "--exit-code").exit_code == EXIT_FITS_NOWHERE
+    assert run("outlook", "huge", "-f", cluster, "--exit-code").exit_code == EXIT_NO
     assert run("outlook", "web", "-f", cluster, "--exit-code").exit_code == 0
     assert "there is no pod default/hug" in run("outlook", "hug", "-f", cluster).stderr

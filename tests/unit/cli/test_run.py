@@ -45,8 +45,8 @@ class FakeDaemon:
         self.logging.update(values)
         return configure_logging(**values)
 
-    def _release(self, *connection: str | None) -> tuple[Release, ReleaseOrigin]:
-        self.connection = connection
+    def _release(self, *connection: str | None, context: str | None) -> tuple[Release, ReleaseOrigin]:
+        self.connection = (*connection, context)
         return self.release, ReleaseOrigin.SERVERS
 
     @property
@@ -88,8 +88,9 @@ def test_without_options_the_defaults_are_run(daemon: FakeDaemon) -> None:
 def test_the_minor_of_the_api_server_decides_and_a_reload_keeps_it(daemon: FakeDaemon, tmp_path: Path) -> None:
     daemon.release = RELEASES["1.36"]
     config = file_of(tmp_path, clientConnection={"kubeconfig": "/here"}, profiles=[{"schedulerName": "podium"}])
-    assert invoke("--config", config, "--reload").exit_code == 0
-    assert daemon.connection == ("/here", None)
+    assert invoke("--config", config, "--reload", "--context", "staging").exit_code == 0
+    assert daemon.options.context == "staging"
+    assert daemon.connection == ("/here", None, "staging")
     assert daemon.config.release.minor == daemon.config.profiles[0].release.minor == "1.36"
     assert daemon.options.release_is is ReleaseOrigin.SERVERS
     assert daemon.options.source is not None
@@ -103,7 +104,7 @@ def test_deprecated_metrics_are_shown_for_the_minor_before_the_deciding_one(daem
         assert invoke(flag, version).exit_code == 0
         assert daemon.options.shows_deprecated_metrics
         result = invoke(flag, minor)
-        assert result.exit_code == 1
+        assert result.exit_code == 2
         refusal = f"{flag}: Invalid value: '{minor}': must be omitted or have the value '{version}'; only the previous"
         assert refusal in result.stderr
     assert invoke(flag, "").exit_code == 0

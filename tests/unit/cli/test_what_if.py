@@ -130,7 +130,7 @@ def test_one_profile_decides_for_the_schedulers_of_templates_without_pods(tmp_pa
     cluster = write_objects(tmp_path / "c.yaml", node("n1", "4"), pod("old", "1", node="n1", scheduler="theirs"), idle)
     config = tmp_path / "config.yaml"
     config.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n")
-    steps = ("--profile", config) if profile else ()
+    steps = ("--use-config", config) if profile else ()
     answer = json.loads(_run("-f", cluster, *steps, "--scale", "default/Deployment/idle=2", "-o", "json").stdout)
     assert len(answer["placed"]) == 2
 
@@ -148,7 +148,7 @@ def test_another_profile_decides(cluster, tmp_path):
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
         "profiles: [{plugins: {filter: {disabled: [{name: NodeResourcesFit}]}}}]\n"
     )
-    answer = json.loads(_run("-f", cluster, "--profile", config, "--drain", "n1", "-o", "json").stdout)
+    answer = json.loads(_run("-f", cluster, "--use-config", config, "--drain", "n1", "-o", "json").stdout)
     assert {move["to"] for move in answer["moved"]} == {"n2"}
     assert not answer["pending"]
 

@@ -373,3 +373,11 @@ def test_the_own_namespace_is_that_of_the_context_or_of_the_pod(tmp_path: Path) 
     inside = {"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": "10.0.0.1"}
     assert own_namespace(None, environ=inside, directory=tmp_path) == "kube-system"
     assert own_namespace(None, environ={"HOME": str(tmp_path)}, directory=tmp_path) == "default"
+
+
+async def test_a_context_without_a_kubeconfig_is_refused(tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+    with pytest.raises(ConnectionConfigError, match="context 'prod': there is no kubeconfig to take it from"):
+        await load(None, ManualClock(), context="prod", environ=environ)
+    with pytest.raises(ConnectionConfigError, match="context 'prod'"):
+        await load(None, ManualClock(), context="prod", master="http://127.0.0.1:1", environ=environ)

@@ -218,7 +218,9 @@ def test_a_negative_weight_is_refused_where_another_plugin_follows_a_negative_to
     [
         ("NodeResourceFit", '; did you mean "NodeResourcesFit"?'),
         ("podtopologyspread", '; did you mean "PodTopologySpread"?'),
-        ("Zebra", ""),
+        ("Zebra", "; give --plugin MODULE:CLASS if it is a plugin of your own"),
+        # Similar to PrioritySort, which does not score.
+        ("PrioritySorts", "; give --plugin MODULE:CLASS if it is a plugin of your own"),
     ],
 )
 def test_an_unknown_plugin_is_refused_with_the_name_that_may_have_been_meant(name, hint):
@@ -230,6 +232,17 @@ def test_an_unknown_plugin_is_refused_with_the_name_that_may_have_been_meant(nam
         raise ConfigError(errors)
     assert error.value.lines()[0].endswith(f'ScorePlugin "{name}" does not exist{hint}')
     assert errors[0].text.endswith(f'ScorePlugin "{name}" does not exist')
+
+
+def test_a_plugin_at_the_wrong_point_is_refused_with_the_points_that_it_extends():
+    config = default_configuration()
+    plugins = replace(config.profiles[0].plugins, filter=plugin_set("ImageLocality"))
+    config = replace(config, profiles=(replace(config.profiles[0], plugins=plugins),))
+    with pytest.raises(ConfigError) as error:
+        raise ConfigError(build_errors(config))
+    assert error.value.lines()[0].endswith(
+        'plugin "ImageLocality" does not extend FilterPlugin plugin; it extends score'
+    )
 
 
 def test_every_reason_is_found_at_once_and_raised_together():

@@ -204,14 +204,14 @@ def test_what_if_can_use_another_configuration():
         "kind": "KubeSchedulerConfiguration",
         "profiles": [profile],
     }
-    assert [placement.pod for placement in two_nodes().what_if(profile=config).placed] == ["default/waits"]
+    assert [placement.pod for placement in two_nodes().what_if(config=config).placed] == ["default/waits"]
 
 
 @pytest.mark.parametrize(
     ("steps", "options", "error"),
     [
         ((), {}, "there are no steps"),
-        (({"drian": "n1"},), {}, r"steps\[0\]: expected one of drain, addNodes, scale, remove, apply, profile"),
+        (({"drian": "n1"},), {}, r"steps\[0\]: expected one of drain, addNodes, scale, remove, apply, config"),
         (({"drain": 3},), {}, r"steps\[0\].drain: expected a string"),
         ((), {"drain": "n9"}, "there is no node n9"),
         ((), {"apply": []}, "nothing"),

@@ -119,7 +119,7 @@ def test_classes_that_were_applied_count_after_another_configuration_decides():
         "kind": "KubeSchedulerConfiguration",
         "profiles": [{"schedulerName": "default-scheduler"}],
     }
-    outcome = cluster.what_if([{"apply": priority_class("urgent", 5)}, {"profile": profile}, {"apply": web}])
+    outcome = cluster.what_if([{"apply": priority_class("urgent", 5)}, {"config": profile}, {"apply": web}])
     assert (len(outcome.placed), outcome.refused) == (1, ())
 
 
