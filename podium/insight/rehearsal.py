@@ -13,11 +13,14 @@ import heapq
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
 
 from podium.engine.cluster import stays_on_node
+from podium.engine.derivation.control_objects import count_at
+from podium.engine.derivation.job_failures import backoff_limit, backoff_s, policy_action, replaces_failed_only
 from podium.engine.errors import ClusterError
 from podium.engine.gangs import Gang, gang_of, restrict, try_gang
 from podium.engine.placement import Placement
@@ -59,6 +62,14 @@ class PodPreemption:
     victims: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class JobFailures:
+    """The pods of a Job that have failed: those that its limit counts, and all since the rehearsal began."""
+
+    counted: int
+    in_a_row: int = 0
+
+
 @dataclass
 class Rehearsal(Trial):
     """A private world in which time passes.
@@ -77,10 +88,11 @@ class Rehearsal(Trial):
     first_attempts: dict[str, None] = field(default_factory=dict)
     ends: list[PodEnd] = field(default_factory=list)
     _attempt_counts: dict[str, int] = field(default_factory=dict)
-    _schedule: list[tuple[float, int, str, PodEnd | None]] = field(default_factory=list)
-    """The ends to come as a heap: their time, a serial number, the key of a pod or of a Job, and the pod's end."""
+    _schedule: list[tuple[float, int, Callable[[], None]]] = field(default_factory=list)
+    """What is to come as a heap: its time, a serial number, and what carries it out."""
     _serial: Iterator[int] = field(default_factory=itertools.count)
     _gang_failures: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _job_failures: dict[str, JobFailures] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Let the pending pods enter the queue, and note the ends that objects announce."""
@@ -90,15 +102,20 @@ class Rehearsal(Trial):
         self._failed = self.waiting
         # As they have entered the queue of a scheduler that has run all the time.
         self.waiting.enter(sorted((pod for pod in self.world.pods if not pod.node_name), key=_age))
+        self.controllers.held_jobs = set()
         deadlines = job_deadlines(self.world.admission.objects, self.start_s)
         for key, at_s in deadlines.items():
-            self._plan(at_s, key)
-        for pod in self.world.pods:
-            if pod.node_name and (end := pod_end(pod, self.start_s)) is not None and end.at_s is not None:
-                self._plan(end.at_s, pod.key, end)
+            self._plan(at_s, partial(self._end_job, key, job_reason(key)))
+        for pod in list(self.world.pods):
+            if not pod.node_name or (end := pod_end(pod, self.start_s)) is None or end.at_s is None:
+                continue
+            self._plan(end.at_s, partial(self._end_pod, end))
+            if pod.is_terminating:
+                # It was deleted its grace period before its end.
+                self._note_failure(pod, end.at_s - grace_s(pod), has_ended=False)
 
-    def _plan(self, at_s: float, key: str, end: PodEnd | None = None) -> None:
-        heapq.heappush(self._schedule, (at_s, next(self._serial), key, end))
+    def _plan(self, at_s: float, action: Callable[[], None]) -> None:
+        heapq.heappush(self._schedule, (at_s, next(self._serial), action))
 
     # ------------------------------------------------------------ time
 
@@ -127,11 +144,7 @@ class Rehearsal(Trial):
             at_s = self._schedule[0][0]
             self.clock.advance(max(at_s - self.clock.now(), 0.0))
             while self._schedule and self._schedule[0][0] <= at_s:
-                _, _, key, end = heapq.heappop(self._schedule)
-                if end is not None:
-                    self._end_pod(end)
-                else:
-                    self._end_job(key)
+                heapq.heappop(self._schedule)[2]()
             self.play_queue()
 
     def _end_pod(self, end: PodEnd) -> None:
@@ -141,11 +154,42 @@ class Rehearsal(Trial):
             return
         self.ends.append(end)
         self._end(pod, is_replaced=self._terminating.get(pod.key, False))
+        self._note_failure(pod, self.clock.now(), has_ended=True)
 
-    def _end_job(self, key: str) -> None:
-        """Delete the pods of a Job at its deadline; it creates no more."""
+    def _end_job(self, key: str, reason: str) -> None:
+        """Delete the pods of a Job that is over; it creates no more."""
         for pod in self.controllers.remove("Job", key) or ():
-            self._delete_for(pod, job_reason(key))
+            self._delete_for(pod, reason)
+
+    def _note_failure(self, pod: Pod, at_s: float, *, has_ended: bool) -> None:
+        """Note that a pod of a Job has failed: the Job waits before it creates another one, or fails.
+
+        Args:
+            has_ended: whether the pod has ended; False if it is being deleted.
+        """
+        owner = pod.metadata.controller
+        key = f"{pod.metadata.namespace}/{owner.name}" if owner is not None and owner.kind == "Job" else ""
+        job = self.world.admission.objects.get("Job", key) if key else None
+        # A deleted pod counts once: at its deletion, or at its end.
+        if job is None or (has_ended and pod.is_terminating) != (replaces_failed_only(job) and pod.is_terminating):
+            return
+        former = self._job_failures.get(key) or JobFailures(count_at(job, "status", "failed", default=0))
+        action = policy_action(job, pod)
+        failures = JobFailures(former.counted + (action != "Ignore"), former.in_a_row + 1)
+        self._job_failures[key] = failures
+        if action == "FailJob":
+            self._end_job(key, f"the podFailurePolicy of Job {key}")
+        elif failures.counted > backoff_limit(job):
+            self._end_job(key, f"the backoffLimit of Job {key}")
+        elif self.controllers.held_jobs is not None:
+            self.controllers.held_jobs.add(key)
+            self._plan(at_s + backoff_s(failures.in_a_row), partial(self._end_backoff, key, failures))
+
+    def _end_backoff(self, key: str, failures: JobFailures) -> None:
+        """Let the Job create pods again, unless more have failed meanwhile."""
+        if self._job_failures[key] == failures and self.controllers.held_jobs is not None:
+            self.controllers.held_jobs.discard(key)
+            self.controllers.touch("Job", key)
 
     def delete(self, pod: Pod, *, is_replaced: bool = True, is_graceful: bool = True) -> None:
         """Delete a pod; on a node it ends with its grace period."""
@@ -156,7 +200,9 @@ class Rehearsal(Trial):
         super().delete(pod, is_replaced=is_replaced, is_graceful=is_graceful)
         if is_new and pod.key in self._terminating:
             at_s = self.clock.now() + grace_s(pod)
-            self._plan(at_s, pod.key, PodEnd(pod.key, pod.node_name, reason, at_s))
+            self._plan(at_s, partial(self._end_pod, PodEnd(pod.key, pod.node_name, reason, at_s)))
+            if is_replaced and (current := self.world.store.get(PODS, pod.key)) is not None:
+                self._note_failure(current, self.clock.now(), has_ended=False)
 
     def _end(self, pod: Pod, *, is_replaced: bool) -> None:
         if not pod.node_name:

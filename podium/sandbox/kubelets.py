@@ -20,6 +20,12 @@ _PODS = resource_named("pods")
 _NODES = resource_named("nodes")
 # The next action of a kubelet for a pod.
 _START, _SUCCEED, _FAIL, _END = "start", "succeed", "fail", "end"
+_PAST_DEADLINE: Json = {
+    "reason": "DeadlineExceeded",
+    "message": "Pod was active on the node longer than the specified deadline",
+}
+_TERMINATED = 143
+"""The exit code of a container that SIGTERM has ended."""
 
 
 class Kubelets:
@@ -107,11 +113,14 @@ class Kubelets:
             if record is None or not is_current:
                 continue
             if step == _END:
+                # One that a finalizer holds is seen to have ended, and counts on its node no more.
+                if record.obj["metadata"].get("finalizers") and _is_running(record.obj):
+                    record = self._finish(record, "Failed", "PodFailed")
                 self._store.delete_record(_PODS, record, {"gracePeriodSeconds": 0})
             elif step == _START:
                 self._start(record)
             elif step == _FAIL:
-                self._finish(record, "Failed", "DeadlineExceeded")
+                self._finish(record, "Failed", "DeadlineExceeded", _PAST_DEADLINE)
             else:
                 self._finish(record, "Succeeded", "PodCompleted")
 
@@ -142,7 +151,7 @@ class Kubelets:
             },
         )
 
-    def _finish(self, record: Record, phase: str, reason: str) -> None:
+    def _finish(self, record: Record, phase: str, reason: str, why: Json | None = None) -> Record:
         pod = record.obj
         status = pod.get("status") or {}
         time = timestamp(self._store.now())
@@ -150,11 +159,14 @@ class Kubelets:
         for kind in ("ContainersReady", "Ready"):
             condition = {"type": kind, "status": "False", "reason": reason, "lastTransitionTime": time}
             conditions = with_condition(conditions, condition)
-        containers = [_terminated_state(container, time) for container in status.get("containerStatuses") or ()]
-        ending: Json = {"phase": phase, "conditions": conditions, "containerStatuses": containers}
-        if phase == "Failed":
-            ending |= {"reason": reason, "message": "Pod was active on the node longer than the specified deadline"}
-        self._store.replace_record(_PODS, record, pod | {"metadata": dict(pod["metadata"]), "status": status | ending})
+        exit_code = 0 if phase == "Succeeded" else _TERMINATED
+        containers = [
+            _terminated_state(container, time, exit_code) for container in status.get("containerStatuses") or ()
+        ]
+        ending: Json = {"phase": phase, "conditions": conditions, "containerStatuses": containers} | (why or {})
+        return self._store.replace_record(
+            _PODS, record, pod | {"metadata": dict(pod["metadata"]), "status": status | ending}
+        )
 
     def _make_ready(self, record: Record) -> None:
         conditions = (record.obj.get("status") or {}).get("conditions") or []
@@ -213,6 +225,15 @@ def _running_state(container: Json, time: str) -> Json:
     }
 
 
-def _terminated_state(container: Json, time: str) -> Json:
-    state = {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": time, "finishedAt": time}}
-    return container | {"ready": False, "started": False, "state": state}
+def _is_running(pod: Json) -> bool:
+    return (pod.get("status") or {}).get("phase") in ("Pending", "Running")
+
+
+def _terminated_state(container: Json, time: str, exit_code: int) -> Json:
+    terminated = {
+        "exitCode": exit_code,
+        "reason": "Error" if exit_code else "Completed",
+        "startedAt": time,
+        "finishedAt": time,
+    }
+    return container | {"ready": False, "started": False, "state": {"terminated": terminated}}

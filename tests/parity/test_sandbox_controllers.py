@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -22,6 +23,7 @@ from podium.engine.derivation.controllers import (
 from podium.objects.core import Node, Pod
 from podium.sandbox.controllers import daemon_sets, jobs, replica_sets, stateful_sets
 from podium.sandbox.controllers.daemon_nodes import target_node
+from podium.sandbox.controllers.job_failures import JobBackoffs
 from podium.sandbox.controllers.ownership import owner_reference
 from podium.sandbox.journal import Record
 from podium.sandbox.resources import resource_named
@@ -225,7 +227,7 @@ def test_a_job_creates_and_deletes_the_same_pods(seed):
         if draw.random() < 0.4:
             bench.add_pod(f"web-{index}", annotations={_INDEX: str(index)} if mode == "Indexed" else {})
     predicted = sync_job(bench.workload, bench.typed_pods(), _context())
-    pods_created, names_gone = bench.changes(jobs.reconcile)
+    pods_created, names_gone = bench.changes(partial(jobs.reconcile, backoffs=JobBackoffs()))
     assert sorted(map(_index, pods_created)) == sorted(map(_index, predicted.create))
     assert names_gone == _names_deleted(predicted)
 

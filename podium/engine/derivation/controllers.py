@@ -16,6 +16,7 @@ from typing import Any
 
 from podium.engine.derivation.control_objects import count_at, items_at, key_of, mapping_at
 from podium.engine.derivation.daemon_nodes import DaemonNodes
+from podium.engine.derivation.job_failures import replaces_failed_only
 from podium.engine.derivation.pods import (
     COMPLETION_INDEX,
     daemon_set_pod,
@@ -235,8 +236,12 @@ def _surge_daemons(daemon_set: Manifest, daemons: Sequence[_NodeDaemons], surge:
     return Sync(_new_daemons(daemon_set, {*urgent, *waiting[:room]}, context), delete)
 
 
-def sync_job(job: Manifest, pods: Sequence[Pod], context: SyncContext) -> Sync:
-    """Sync a Job whose pods do not end by themselves. Pods that are being deleted count as failed."""
+def sync_job(job: Manifest, pods: Sequence[Pod], context: SyncContext, *, is_held: bool | None = None) -> Sync:
+    """Sync a Job whose pods do not end by themselves. Pods that are being deleted count as failed.
+
+    Args:
+        is_held: whether the Job waits after a failure; None if no time passes, so that terminating pods end first.
+    """
     active = [pod for pod in pods if not pod.is_terminating]
     spec = mapping_at(job, "spec")
     if any(
@@ -257,9 +262,12 @@ def sync_job(job: Manifest, pods: Sequence[Pod], context: SyncContext) -> Sync:
         pod_count = len(active)
     if len(active) > pod_count:
         return Sync(delete=tuple(youngest_victims(active, len(active) - pod_count, context.restarts)))
-    if len(active) < len(pods):
-        # After a failure no pod is created until the backoff ends. Terminating pods are assumed to be gone by then.
+    ending_count = len(pods) - len(active)
+    # After a failure no pod is created until the backoff ends. Without time, terminating pods are gone by then.
+    if is_held or (is_held is None and ending_count):
         return Sync()
+    if replaces_failed_only(job):
+        pod_count = max(pod_count - ending_count, len(active))
     name = _name(job)
     if not is_indexed:
         new = range(pod_count - len(active))

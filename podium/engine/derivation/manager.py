@@ -77,6 +77,8 @@ class ControllerManager:
 
     Attributes:
         new_replica_sets: ReplicaSets created for Deployments; the caller adds them to the cluster and takes them out.
+        held_jobs: the keys of Jobs that create no pods because some have failed; None if no time passes, where each
+            waits until its deleted pods are gone.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class ControllerManager:
         self._nodes = nodes
         self._claim_of = claim_of
         self.new_replica_sets: list[Manifest] = []
+        self.held_jobs: set[str] | None = None
         self._pods: dict[WorkloadId, dict[str, Pod]] = {}
         self._orphans: dict[str, Pod] = {}
         self._dirty: dict[WorkloadId, None] = {}
@@ -288,7 +291,7 @@ class ControllerManager:
         if kind == "StatefulSet":
             return self._sync_stateful_set(workload, key, pods)
         if kind == "Job":
-            return sync_job(workload, pods, context)
+            return sync_job(workload, pods, context, is_held=None if self.held_jobs is None else key in self.held_jobs)
         return sync_daemon_set(workload, pods, self._nodes(), self._outdated, context)
 
     def _now_s(self) -> float:

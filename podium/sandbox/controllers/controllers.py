@@ -18,6 +18,7 @@ from podium.sandbox.controllers.claims import CLAIMS, TEMPLATES, Claims
 from podium.sandbox.controllers.daemon_sets import DAEMON_SETS, NODES, concerns_daemons
 from podium.sandbox.controllers.deployments import DEPLOYMENTS
 from podium.sandbox.controllers.ephemeral_claims import VOLUME_CLAIMS, give_claims, has_ephemeral_volumes
+from podium.sandbox.controllers.job_failures import JobBackoffs
 from podium.sandbox.controllers.jobs import JOBS, TRACKING
 from podium.sandbox.controllers.ownership import Dependents, controller_of
 from podium.sandbox.controllers.pods import PODS
@@ -34,10 +35,10 @@ Json = dict[str, Any]
 _RECONCILERS: dict[str, Callable[[Store, Record, list[Record]], bool]] = {
     DEPLOYMENTS.storage: deployments.reconcile,
     REPLICA_SETS.storage: replica_sets.reconcile,
-    JOBS.storage: jobs.reconcile,
     STATEFUL_SETS.storage: stateful_sets.reconcile,
     DAEMON_SETS.storage: daemon_sets.reconcile,
 }
+_WITH_PODS = (*_RECONCILERS, JOBS.storage)
 _NAMESPACES = resource_named("namespaces")
 _FOLLOWED = (
     *(DEPLOYMENTS, REPLICA_SETS, JOBS, STATEFUL_SETS, DAEMON_SETS, REVISIONS, BUDGETS),
@@ -48,18 +49,29 @@ _RETRY_S = 1.0
 _ROUND_S = 0.01
 
 
-class Controllers:
-    """Stands in for kube-controller-manager, as far as this package implements it."""
+def _call_later(delay_s: float, function: Callable[..., None], *arguments: Any) -> None:
+    asyncio.get_running_loop().call_later(delay_s, function, *arguments)
 
-    def __init__(self, store: Store) -> None:
+
+class Controllers:
+    """Stands in for kube-controller-manager, as far as this package implements it.
+
+    Args:
+        call_later: calls a function after that many seconds.
+    """
+
+    def __init__(self, store: Store, call_later: Callable[..., None] = _call_later) -> None:
         self._store = store
+        self._call_later = call_later
         self._dependents = Dependents(store)
         self._claims = Claims(store, self._dependents)
         self._feeds = [(resource, Feed(store.collection(resource))) for resource in _FOLLOWED]
         self._due: dict[tuple[str, Key], None] = {}
         self._budgets_due: dict[str, None] = {}
         self._retried: set[tuple[str, Key]] = set()
-        self._deadlines: set[tuple[str, Key, str]] = set()
+        self._job_backoffs = JobBackoffs()
+        self._job_timers: set[tuple[str, str]] = set()
+        """The UIDs of Jobs that a timer syncs again, each with what for: a deadline, or the time of a failure."""
         self._gone: list[str] = []
         self._wake = asyncio.Event()
 
@@ -104,7 +116,7 @@ class Controllers:
             self._gone.append(obj["metadata"]["uid"])
         elif resource is _NAMESPACES:
             self._give_account(obj["metadata"]["name"])
-        elif resource.storage in _RECONCILERS or (resource is PODS and has_ephemeral_volumes(obj)):
+        elif resource.storage in _WITH_PODS or (resource is PODS and has_ephemeral_volumes(obj)):
             self._due[resource.storage, change.record.key] = None
         for concerned in (obj, change.previous.obj if change.previous else obj):
             self._note_owner(concerned)
@@ -113,7 +125,7 @@ class Controllers:
         reference = controller_of(obj)
         if reference is not None:
             owner = BY_KIND.get((reference.get("apiVersion", ""), reference.get("kind", "")))
-            if owner is not None and (owner is PODS or owner.storage in _RECONCILERS):
+            if owner is not None and (owner is PODS or owner.storage in _WITH_PODS):
                 self._due[owner.storage, (obj["metadata"].get("namespace", ""), reference.get("name", ""))] = None
 
     def _reconcile(self, storage: str, key: Key) -> None:
@@ -127,20 +139,25 @@ class Controllers:
             member = is_member if resource is STATEFUL_SETS else None
             pods = self._dependents.controlled_by(record, resource, member)
             record = self._store.collection(resource).records[key]
-            is_refused = _RECONCILERS[storage](self._store, record, pods)
             if resource is JOBS:
-                self._await_deadline(key)
+                is_refused = jobs.reconcile(self._store, record, pods, self._job_backoffs)
+                self._await_times(key)
+            else:
+                is_refused = _RECONCILERS[storage](self._store, record, pods)
         if is_refused:
             self._try_later(storage, key)
 
-    def _await_deadline(self, key: Key) -> None:
-        """Reconcile a Job again at its deadline."""
+    def _await_times(self, key: Key) -> None:
+        """Reconcile a Job again at its deadline, and when it may replace failed pods."""
         job = self._store.collection(JOBS).records[key].obj
-        seconds = jobs.seconds_left(self._store, job)
-        entry = JOBS.storage, key, job["metadata"]["uid"]
-        if seconds is not None and entry not in self._deadlines:
-            self._deadlines.add(entry)
-            asyncio.get_running_loop().call_later(seconds, self._try_again, JOBS.storage, key)
+        uid = job["metadata"]["uid"]
+        waits = {"deadline": jobs.seconds_left(self._store, job)}
+        if (backoff := self._job_backoffs.of(uid)) is not None:
+            waits[backoff.last_failure.isoformat()] = backoff.seconds_left(self._store.now())
+        for reason, seconds in waits.items():
+            if seconds is not None and (uid, reason) not in self._job_timers:
+                self._job_timers.add((uid, reason))
+                self._call_later(seconds, self._try_again, JOBS.storage, key)
 
     def _keys(self, resource: ResourceType) -> Iterable[Key]:
         return self._store.collection(resource).records
@@ -148,7 +165,7 @@ class Controllers:
     def _try_later(self, storage: str, key: Key) -> None:
         if (storage, key) not in self._retried:
             self._retried.add((storage, key))
-            asyncio.get_running_loop().call_later(_RETRY_S, self._try_again, storage, key)
+            self._call_later(_RETRY_S, self._try_again, storage, key)
 
     def _try_again(self, storage: str, key: Key) -> None:
         self._retried.discard((storage, key))

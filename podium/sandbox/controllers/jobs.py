@@ -1,7 +1,7 @@
 """Run the pods of a Job until enough of them have succeeded.
 
-Source: kubernetes pkg/controller/job (v1.36); a finalizer holds each pod until it has been counted, as upstream's does.
-Differs: failed pods are replaced at once; no policies, no limits for one index.
+Source: kubernetes pkg/controller/job (v1.37.2); as upstream, a finalizer holds each pod until it has been counted.
+Differs: no success policies, no limits for one index.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from podium.sandbox.controllers.job_failures import JobBackoffs, has_failed, policy_action, replaces_failed_only
 from podium.sandbox.controllers.pods import FINISHED, PODS, create_pod, is_active, is_ready, phase_of
 from podium.sandbox.controllers.scale_down import job_victims
 from podium.sandbox.errors import ApiError
@@ -27,25 +28,31 @@ _INDEX = "batch.kubernetes.io/job-completion-index"
 _INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
 
 
-def reconcile(store: Store, record: Record, pods: list[Record]) -> bool:
+def reconcile(store: Store, record: Record, pods: list[Record], backoffs: JobBackoffs) -> bool:
     """Count ended pods, create missing ones and write the status. Returns whether to retry without a further change."""
     job, spec = record.obj, record.obj["spec"]
     status = dict(job.get("status") or {})
-    is_halted = is_over(status) or bool(spec.get("suspend"))
-    for pod in pods:
-        _count(store, pod, spec, status, is_halted=is_halted)
+    action = _count_ended(store, job, status, pods, backoffs)
     active = [pod for pod in pods if is_active(pod.obj)]
     if not is_over(status):
-        _conclude(store, spec, status, is_idle=not active, is_overdue=seconds_left(store, job) == 0)
+        is_overdue = seconds_left(store, job) == 0
+        _conclude(store, spec, status, is_idle=not active, is_overdue=is_overdue, fails_by_policy=action == "FailJob")
     active_wanted = _active_wanted(spec, status, len(active))
     # The status was brought up to date first, since how many are wanted depends on it.
     victims = surplus(spec, active, active_wanted)
     for pod in victims:
-        store.delete_record(PODS, pod, {})
+        # A pod that the Job deletes itself is no failure, but those that still run when it fails are.
+        store.delete_record(PODS, release(store, pod), {})
+    if is_over(status):
+        status["failed"] = status.get("failed", 0) + len(victims) * _is_failed(status)
+        backoffs.forget(job["metadata"]["uid"])
     active = [pod for pod in active if pod not in victims]
     running, is_refused = len(active), False
+    missing_count = active_wanted - running
+    if replaces_failed_only(spec):
+        missing_count -= sum("deletionTimestamp" in pod.obj["metadata"] for pod in pods if not _has_ended(pod.obj))
     try:
-        for index in _missing_indexes(spec, status, active, active_wanted - running):
+        for index in _missing_indexes(spec, status, active, missing_count) if not _waits(store, job, backoffs) else ():
             _create(store, job, index)
             running += 1
     except ApiError:
@@ -54,6 +61,20 @@ def reconcile(store: Store, record: Record, pods: list[Record]) -> bool:
     status.setdefault("startTime", timestamp(store.now()))
     store.replace_record(JOBS, record, job | {"metadata": dict(job["metadata"]), "status": status})
     return is_refused
+
+
+def _waits(store: Store, job: Json, backoffs: JobBackoffs) -> bool:
+    """Return whether the Job creates no pods yet because some have failed."""
+    backoff = backoffs.of(job["metadata"]["uid"])
+    return backoff is not None and backoff.seconds_left(store.now()) > 0
+
+
+def _has_ended(pod: Json) -> bool:
+    return phase_of(pod) in FINISHED
+
+
+def _is_failed(status: Json) -> bool:
+    return any(condition["type"] == "Failed" for condition in status.get("conditions") or ())
 
 
 def is_over(status: Json) -> bool:
@@ -80,34 +101,56 @@ def release(store: Store, pod: Record) -> Record:
     return store.replace_record(PODS, pod, pod.obj | {"metadata": metadata | {"finalizers": finalizers}})
 
 
-def _count(store: Store, pod: Record, spec: Json, status: Json, *, is_halted: bool) -> None:
-    """Count a pod in the status, once: one that has ended, or that a client deleted before its end."""
-    metadata = pod.obj["metadata"]
-    # The finalizer marks pods that are not counted yet, so that none is counted twice.
-    if TRACKING not in (metadata.get("finalizers") or ()):
-        return
-    has_ended = phase_of(pod.obj) in FINISHED
-    if not has_ended and "deletionTimestamp" not in metadata:
-        return
-    if phase_of(pod.obj) == "Succeeded" and _is_indexed(spec):
-        index = index_of(pod.obj)
-        if index is not None and index < spec.get("completions", 0):
-            completed_indexes = indexes_in(status.get("completedIndexes", "")) | {index}
-            status |= {"completedIndexes": indexes_text(completed_indexes), "succeeded": len(completed_indexes)}
-    # A pod that a halted Job deleted itself is no failure.
-    elif has_ended or not is_halted:
-        field = "succeeded" if phase_of(pod.obj) == "Succeeded" else "failed"
-        status[field] = status.get(field, 0) + 1
-    release(store, pod)
+def _count_ended(store: Store, job: Json, status: Json, pods: list[Record], backoffs: JobBackoffs) -> str:
+    """Count each pod that has ended, once: the finalizer marks those that are not counted yet.
+
+    Returns "FailJob" if the pod failure policy ends the Job.
+    """
+    spec = job["spec"]
+    ended = [
+        pod
+        for pod in pods
+        if TRACKING in (pod.obj["metadata"].get("finalizers") or ())
+        and (_has_ended(pod.obj) or has_failed(spec, pod.obj))
+    ]
+    counted = [pod.obj for pod in ended if not is_over(status) and _has_place(spec, pod.obj)]
+    succeeded = [pod for pod in counted if phase_of(pod) == "Succeeded"]
+    failed = [pod for pod in counted if phase_of(pod) != "Succeeded"]
+    backoffs.note(job["metadata"]["uid"], succeeded, failed)
+    if _is_indexed(spec) and succeeded:
+        indexes = {index for pod in succeeded if (index := index_of(pod)) is not None}
+        completed_indexes = indexes_in(status.get("completedIndexes", "")) | indexes
+        status |= {"completedIndexes": indexes_text(completed_indexes), "succeeded": len(completed_indexes)}
+    elif succeeded:
+        status["succeeded"] = status.get("succeeded", 0) + len(succeeded)
+    actions = [policy_action(spec, pod) for pod in failed]
+    if count := len(actions) - actions.count("Ignore"):
+        status["failed"] = status.get("failed", 0) + count
+    for pod in ended:
+        release(store, pod)
+    return "FailJob" if "FailJob" in actions else ""
 
 
-def _conclude(store: Store, spec: Json, status: Json, *, is_idle: bool, is_overdue: bool) -> None:
+def _has_place(spec: Json, pod: Json) -> bool:
+    """Return whether the pod counts for the Job: that of an Indexed one needs an index below the completions."""
+    index = index_of(pod)
+    return not _is_indexed(spec) or (index is not None and index < spec.get("completions", 0))
+
+
+def _conclude(
+    store: Store, spec: Json, status: Json, *, is_idle: bool, is_overdue: bool, fails_by_policy: bool
+) -> None:
     completions, successes = spec.get("completions"), status.get("succeeded", 0)
     time = timestamp(store.now())
-    if is_overdue:
-        condition_types = [("FailureTarget", "DeadlineExceeded"), ("Failed", "DeadlineExceeded")]
+    failure = ""
+    if fails_by_policy:
+        failure = "PodFailurePolicy"
     elif status.get("failed", 0) > spec.get("backoffLimit", 6):
-        condition_types = [("FailureTarget", "BackoffLimitExceeded"), ("Failed", "BackoffLimitExceeded")]
+        failure = "BackoffLimitExceeded"
+    elif is_overdue:
+        failure = "DeadlineExceeded"
+    if failure:
+        condition_types = [("FailureTarget", failure), ("Failed", failure)]
     # Without completions the first success ends the Job once no pod runs any more.
     elif successes >= completions if completions is not None else bool(successes and is_idle):
         condition_types = [("SuccessCriteriaMet", "CompletionsReached"), ("Complete", "CompletionsReached")]

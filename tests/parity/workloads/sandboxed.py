@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from podium.sandbox.amounts import pod_amounts
@@ -16,6 +17,7 @@ from podium.sandbox.store import Store
 from tests.parity.workloads.naming import Json, Naming
 
 _ROUNDS_MAX = 200
+_BACKOFF_S = 10
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _NODE_LOST = [
     {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
@@ -31,20 +33,33 @@ class Sandboxed:
     """
 
     def __init__(self, question: Json) -> None:
-        time = datetime.fromisoformat(question["at"])
-        self.store = Store(now=lambda: time)
+        self._now = datetime.fromisoformat(question["at"])
+        self._timers: list[tuple[datetime, Callable[[], None]]] = []
+        self.store = Store(now=lambda: self._now)
         self._question = question
         self.refused: dict[str, str] = {}
         for item in question["objects"]:
             self.store.put_raw(item)
         self._before = {pod["metadata"]["uid"] for pod in self.store.list("pods")}
-        self._controllers = Controllers(self.store)
+        self._controllers = Controllers(self.store, self._call_later)
         self._take_step(question["step"])
         self.settle()
         self._preempt(question["expect"]["preempted"])
         self.settle()
 
+    def _call_later(self, delay_s: float, function: Callable[..., None], *arguments: Any) -> None:
+        self._timers.append((self._now + timedelta(seconds=delay_s), partial(function, *arguments)))
+
     def settle(self) -> None:
+        """Work until nothing changes any more, with time for the first backoff of a Job."""
+        self._work()
+        self._now += timedelta(seconds=_BACKOFF_S)
+        for time, function in self._timers:
+            if time <= self._now:
+                function()
+        self._work()
+
+    def _work(self) -> None:
         """Work until nothing changes any more. Pods that are being deleted go at once."""
         for _ in range(_ROUNDS_MAX):
             revision = self.store.revision

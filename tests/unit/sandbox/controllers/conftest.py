@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -21,8 +22,21 @@ class ControllersBench:
     """The bench of controllers: objects in, rounds of work, pods that run."""
 
     def __init__(self) -> None:
-        self.store = Store(now=lambda: datetime(2026, 1, 1, 12, tzinfo=UTC))
-        self._controllers = Controllers(self.store)
+        self._now = datetime(2026, 1, 1, 12, tzinfo=UTC)
+        self._timers: list[tuple[datetime, Callable[[], None]]] = []
+        self.store = Store(now=lambda: self._now)
+        self._controllers = Controllers(self.store, self._call_later)
+
+    def _call_later(self, delay_s: float, function: Callable[..., None], *arguments: Any) -> None:
+        self._timers.append((self._now + timedelta(seconds=delay_s), partial(function, *arguments)))
+
+    def pass_time(self, seconds: float) -> None:
+        """Let so much time pass, and run the timers that are due then."""
+        self._now += timedelta(seconds=seconds)
+        due = [function for time, function in self._timers if time <= self._now]
+        self._timers = [(time, function) for time, function in self._timers if time > self._now]
+        for function in due:
+            function()
 
     def settle(self, *, running: bool = False) -> None:
         """Work until nothing changes any more; with `running`, all pods get a node and become ready."""

@@ -52,10 +52,7 @@ def test_another_ones_claim_of_that_name_stays_as_it_is(bench):
     assert "ownerReferences" not in claims(bench)["web-scratch"]["metadata"]
 
 
-def test_a_claim_that_is_refused_is_tried_again(bench, monkeypatch):
-    later = []
-    loop = type("Loop", (), {"call_later": lambda *arguments: later.append(arguments)})
-    monkeypatch.setattr("asyncio.get_running_loop", loop)
+def test_a_claim_that_is_refused_is_tried_again(bench):
     limit = {"type": "PersistentVolumeClaim", "min": {"storage": "5Gi"}}
     limits = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "limits"}, "spec": {"limits": [limit]}}
     bench.store.create(limits)
@@ -63,7 +60,6 @@ def test_a_claim_that_is_refused_is_tried_again(bench, monkeypatch):
     bench.settle()
     assert claims(bench) == {}
     bench.store.delete("limitranges", "limits")
-    [(_, _, try_again, *entry)] = later
-    try_again(*entry)
+    bench.pass_time(1)
     bench.settle()
     assert claims(bench).keys() == {"web-scratch"}

@@ -43,8 +43,112 @@ def test_a_pod_that_is_evicted_is_replaced_until_the_limit(bench, workload):
         [name] = bench.names()
         bench.store.delete("pods", name)
         bench.settle()
+        bench.pass_time(10)
+        bench.settle()
     assert conditions(bench) == ["FailureTarget", "Failed"]
     assert bench.names() == set()
+
+
+def test_each_failure_doubles_the_time_until_a_pod_is_replaced_up_to_ten_minutes(bench, workload):
+    bench.store.create(workload("Job", restart="Never", backoffLimit=100))
+    bench.settle(running=True)
+    for wait_s in (10, 20, 40, 80, 160, 320, 600, 600):
+        bench.store.delete("pods", *bench.names())
+        bench.settle()
+        bench.pass_time(wait_s - 1)
+        bench.settle()
+        assert bench.names() == set()
+        bench.pass_time(1)
+        bench.settle(running=True)
+        assert len(bench.names()) == 1
+
+
+def test_a_success_forgives_earlier_failures(bench, workload):
+    bench.store.create(workload("Job", restart="Never", completions=9))
+    bench.settle(running=True)
+    for phase, wait_s in (("Failed", 10), ("Succeeded", 0), ("Failed", 10)):
+        [name] = [pod["metadata"]["name"] for pod in bench.pods() if pod["status"]["phase"] == "Running"]
+        # A pod ends when its Ready condition turns false.
+        time = bench.store.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        bench.set_phase(name, phase, conditions=[{"type": "Ready", "status": "False", "lastTransitionTime": time}])
+        bench.settle(running=True)
+        running = [pod for pod in bench.pods() if pod["status"]["phase"] == "Running"]
+        assert len(running) == (not wait_s)
+        bench.pass_time(wait_s)
+        bench.settle(running=True)
+
+
+def test_pods_that_the_job_deletes_itself_are_no_failures(bench, workload):
+    bench.store.create(workload("Job", restart="Never", parallelism=3, completions=9))
+    bench.settle(running=True)
+    bench.store.patch("jobs", "web", {"spec": {"parallelism": 1}})
+    bench.settle(running=True)
+    assert "failed" not in bench.store.get("jobs", "web")["status"]
+    bench.store.patch("jobs", "web", {"spec": {"parallelism": 2}})
+    bench.settle(running=True)
+    assert len(bench.names()) == 2
+
+
+def test_what_still_runs_when_a_job_fails_has_failed_too(bench, workload):
+    bench.store.create(workload("Job", restart="Never", parallelism=3, completions=9, backoffLimit=0))
+    bench.settle(running=True)
+    bench.set_phase(min(bench.names()), "Failed")
+    bench.settle()
+    assert conditions(bench) == ["FailureTarget", "Failed"]
+    assert bench.store.get("jobs", "web")["status"]["failed"] == 3
+
+
+def policy(action, **pattern):
+    return {"podFailurePolicy": {"rules": [{"action": action} | pattern]}, "backoffLimit": 0}
+
+
+def fail(bench, *, code=1, conditions=()):
+    [name] = bench.names()
+    time = bench.store.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    state = {"terminated": {"exitCode": code, "finishedAt": time}}
+    containers = [{"name": "main", "image": "web:1", "imageID": "", "restartCount": 0, "ready": False, "state": state}]
+    bench.set_phase(name, "Failed", containerStatuses=containers, conditions=list(conditions))
+    bench.settle()
+
+
+def test_a_rule_on_conditions_ignores_disruptions_but_waits_all_the_same(bench, workload):
+    rule = policy("Ignore", onPodConditions=[{"type": "DisruptionTarget"}])
+    bench.store.create(workload("Job", restart="Never", **rule))
+    bench.settle(running=True)
+    [first] = bench.names()
+    fail(bench, conditions=[{"type": "DisruptionTarget", "status": "True"}])
+    assert conditions(bench) == []
+    assert bench.names() == {first}
+    bench.pass_time(10)
+    bench.settle()
+    assert len(bench.names()) == 2
+
+
+def test_a_rule_on_exit_codes_fails_the_job(bench, workload):
+    rule = policy("FailJob", onExitCodes={"operator": "In", "values": [42]}) | {"backoffLimit": 6}
+    bench.store.create(workload("Job", restart="Never", **rule))
+    bench.settle(running=True)
+    fail(bench, code=42)
+    assert conditions(bench) == ["FailureTarget", "Failed"]
+
+
+def test_with_the_replacement_policy_failed_a_pod_is_replaced_once_it_has_ended(bench, workload):
+    bench.store.create(workload("Job", restart="Never", podReplacementPolicy="Failed"))
+    bench.settle(running=True)
+    [name] = bench.names()
+    bench.store.delete("pods", name)
+    bench.settle()
+    bench.pass_time(60)
+    bench.settle()
+    assert bench.names() == set()
+    time = bench.store.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    ended = [{"type": "Ready", "status": "False", "lastTransitionTime": time}]
+    bench.set_phase(name, "Failed", conditions=ended)
+    bench.settle()
+    assert bench.names() == set()
+    bench.pass_time(10)
+    bench.settle()
+    assert len(bench.names()) == 1
 
 
 def test_a_suspended_job_has_no_pods_and_has_lost_nothing(bench, workload):
@@ -88,6 +192,8 @@ def test_an_indexed_job_runs_each_index_until_it_has_succeeded(bench, workload):
     # A failed pod is replaced by one of its index.
     name = next(pod["metadata"]["name"] for pod in bench.pods() if "-2-" in pod["metadata"]["name"])
     bench.set_phase(name, "Failed")
+    bench.settle(running=True)
+    bench.pass_time(10)
     bench.settle(running=True)
     assert indexes(bench) == ["0", "2", "2"]
     while bench.store.get("jobs", "web")["status"].get("succeeded", 0) < 4:

@@ -52,23 +52,18 @@ def test_only_a_deployment_gives_up_a_node_with_several_of_its_pods_first(bench,
     assert (oldest["metadata"]["name"] in bench.names()) == (kind == "Deployment")
 
 
-def test_a_refused_pod_gets_an_event_and_another_try(bench, workload, monkeypatch):
-    later = []
-    monkeypatch.setattr(
-        "asyncio.get_running_loop", lambda: type("Loop", (), {"call_later": lambda *a: later.append(a)})
-    )
+def test_a_refused_pod_gets_an_event_and_another_try(bench, workload):
     manifest = workload("ReplicaSet", replicas=1)
     manifest["spec"]["template"]["spec"]["priorityClassName"] = "urgent"
     bench.store.create(manifest)
     bench.settle()
     [failure] = bench.store.get("replicasets", "web")["status"]["conditions"]
     assert "no PriorityClass with name urgent" in failure["message"]
-    assert len(later) == 1
     urgent = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "urgent"}}
     bench.store.create(urgent)
-    [(delay_s, try_again, *entry)] = later
-    assert delay_s == 1.0
-    try_again(*entry)
+    bench.settle()
+    assert bench.pods() == []
+    bench.pass_time(1)
     bench.settle()
     assert len(bench.pods()) == 1
     assert "conditions" not in bench.store.get("replicasets", "web")["status"]
