@@ -76,7 +76,7 @@ class PlanQuestion:
             )
             now_s = SystemClock().now()
             if self.rules == "karpenter":
-                return PlanReport.by_karpenter(basis, now_s, DeviceUse.in_store(cluster.store), cluster.store)
+                return PlanReport.by_karpenter(basis, now_s, DeviceUse.in_store(cluster.store))
             return PlanReport(basis, plan_with_podium(basis, _with_pods(cluster, workload_pods), now_s))
         except (FieldError, OSError) as error:
             raise ClusterError(str(error)) from error
