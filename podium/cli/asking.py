@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from podium.config import KubeSchedulerConfiguration
     from podium.engine.files import LocatedManifest
     from podium.insight.loading import LoadResult
+    from podium.objects.resource_types import ResourceType
 
 _SHOWN_MAX = 10
 
@@ -33,6 +34,7 @@ def load_cluster(
     asked_pods: Iterable[LocatedManifest] = (),
     extra_objects: Iterable[LocatedManifest] = (),
     running: KubeSchedulerConfiguration | None = None,
+    kept_resources: Sequence[ResourceType[Any]] = (),
 ) -> LoadResult:
     """Read the cluster that the command line names. Broken objects are named on standard error.
 
@@ -41,6 +43,7 @@ def load_cluster(
         asked_pods: the pods in question, from other files.
         extra_objects: more objects of the cluster, from the files of these pods.
         running: the configuration of a running podium, which decides if the command line names none.
+        kept_resources: kinds that a scheduler does not read, whose objects are kept as far as they may be listed.
 
     Raises:
         click.ClickException: the cluster cannot be read.
@@ -63,9 +66,14 @@ def load_cluster(
     kinds = () if clusters else resource_types.WITHOUT_GATES
     is_known = config is not None or running is not None
     now_s = SystemClock().now()
-    loader = Loader(running or good.config, good.plugins, kinds, any_scheduler=not is_known, now_s=now_s)
+    kept_kinds = [resource.kind for resource in kept_resources]
+    loader = Loader(
+        running or good.config, good.plugins, kinds, any_scheduler=not is_known, now_s=now_s, kept_kinds=kept_kinds
+    )
     documents = (
-        objects_in(clusters, loader.report) if clusters else objects_of_cluster(*live, resource_types.WITHOUT_GATES)
+        objects_in(clusters, loader.report)
+        if clusters
+        else objects_of_cluster(*live, resource_types.WITHOUT_GATES, kept_resources)
     )
     load_result = loader.read([*documents, *extra_objects], asked_pods)
     warn_of_broken(load_result)

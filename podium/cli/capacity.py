@@ -12,6 +12,7 @@ from podium.cli import files
 from podium.cli.asking import errors_shown, load_cluster
 from podium.cli.exit_codes import EXIT_NO
 from podium.cli.interrupts import exit_130_at_once
+from podium.cli.new_nodes import check_new_node_options, new_node_options, new_nodes_in, pool_resources
 from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option
 from podium.cli.options.paths import FILE
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from podium.insight import Capacity
     from podium.insight.loading import LoadResult
+    from podium.library.new_nodes import NewNodeCapacity
     from podium.objects.core import Pod
 
 
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 @as_the_cluster
 @click.option("--together", is_flag=True, help="Place one of each pod in turn, instead of each pod alone.")
 @click.option("--explain", is_flag=True, help="Show for each node how many fit and what keeps the next one off.")
+@new_node_options
 @click.option("--headroom", type=click.IntRange(min=1), metavar="N", help="Show how large a pod may be to fit N times.")
 @click.option(
     "--exit-code",
@@ -61,6 +64,8 @@ def command(
     plugins: tuple[str, ...],
     together: bool,
     explain: bool,
+    catalogues: tuple[str, ...],
+    node_pools: str | None,
     headroom: int | None,
     tells_by_status: bool,
     output: str,
@@ -71,13 +76,18 @@ def command(
     podium capacity -f cluster.yaml --pod deployment.yaml --explain
     podium capacity --kubeconfig FILE --pod small.yaml --pod large.yaml --together
     podium capacity -f cluster.yaml --pod pod.yaml --headroom 10
+    podium capacity -f cluster.yaml --pod pod.yaml --catalogue instance-types.json
 
-    The copies preempt no pods, and pending pods are not placed before them. Nothing changes in any cluster.
+    With --catalogue it also shows how many fit on one new node of each instance type, with its devices. The copies
+    preempt no pods, and pending pods are not placed before them. Nothing changes in any cluster.
     """  # noqa: D301
     click.get_current_context().with_resource(exit_130_at_once())
     if headroom is not None and (together or explain):
         raise click.UsageError("--headroom asks about each pod alone, without --together and --explain")
-    files.demand_one_stdin((*clusters, *pod_files, config))
+    check_new_node_options(catalogues, node_pools)
+    if catalogues and (headroom is not None or together):
+        raise click.UsageError("--catalogue asks about each pod alone, without --together and --headroom")
+    files.demand_one_stdin((*clusters, *pod_files, *catalogues, node_pools, config))
     with errors_shown():
         from podium.cli.cluster_source import pods_in
 
@@ -85,7 +95,13 @@ def command(
         # A workload's file may hold its claims and classes, too.
         extra_objects = [item for _, other_objects in asked_pods for item in other_objects]
         load_result = load_cluster(
-            clusters, (kubeconfig, context), config, plugins, [pod for pod, _ in asked_pods], extra_objects
+            clusters,
+            (kubeconfig, context),
+            config,
+            plugins,
+            [pod for pod, _ in asked_pods],
+            extra_objects,
+            kept_resources=pool_resources() if catalogues else (),
         )
         pods = [_with_profile(profile, load_result, load_result.read_pod(document)) for document, _ in asked_pods]
         if headroom is not None:
@@ -96,9 +112,10 @@ def command(
             capacities = load_result.cluster.capacity_together(pods, limit=limit)
         else:
             capacities = [load_result.cluster.capacity(pod, limit=limit) for pod in pods]
+        on_new_nodes = [_on_new_nodes(load_result, pod, catalogues, node_pools) for pod in pods] if catalogues else []
     warn_of_time_limit(output)
     _warn(load_result)
-    _print(load_result, capacities, output, together=together, explain=explain)
+    _print(load_result, capacities, on_new_nodes, output, together=together, explain=explain)
     if tells_by_status and not all(_fits(capacity) for capacity in capacities):
         raise SystemExit(EXIT_NO)
 
@@ -125,15 +142,34 @@ def _warn(load_result: LoadResult) -> None:
     warn_of_missing(load_result.missing_kinds())
 
 
+def _on_new_nodes(
+    load_result: LoadResult, pod: Pod, catalogues: tuple[str, ...], node_pools: str | None
+) -> Sequence[NewNodeCapacity]:
+    from podium.library.new_nodes import capacities_of
+
+    new_nodes = new_nodes_in(load_result, pod, catalogues, node_pools)
+    return capacities_of(load_result.cluster, pod, new_nodes, current_time_limit())
+
+
 def _print(
-    load_result: LoadResult, capacities: Sequence[Capacity], output: str, *, together: bool, explain: bool
+    load_result: LoadResult,
+    capacities: Sequence[Capacity],
+    on_new_nodes: Sequence[Sequence[NewNodeCapacity]],
+    output: str,
+    *,
+    together: bool,
+    explain: bool,
 ) -> None:
     if output == TEXT:
-        from podium.cli.capacity_table import print_capacities
+        from podium.cli.capacity_table import print_capacities, print_new_nodes
 
         print_capacities(capacities, together=together, explain=explain)
+        for entries in on_new_nodes:
+            print_new_nodes(entries)
         return
     answers: list[Any] = [capacity.as_dict(explain=explain) for capacity in capacities]
+    for answer, entries in zip(answers, on_new_nodes, strict=False):
+        answer["new_nodes"] = [entry.as_dict() for entry in entries]
     if together:
         answers = [{"fits": sum(capacity.fits for capacity in capacities), "together": True, "pods": answers}]
     for answer in answers:

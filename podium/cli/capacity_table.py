@@ -13,6 +13,9 @@ from podium.cli.asking import show
 from podium.cli.plain_text import plain
 from podium.insight import Capacity, Headroom
 from podium.lib.plurals import count_of
+from podium.library.new_nodes import NewNodeCapacity
+
+_NEW_NODES_MAX = 10
 
 
 def print_capacities(capacities: Sequence[Capacity], *, together: bool, explain: bool) -> None:
@@ -25,6 +28,31 @@ def print_capacities(capacities: Sequence[Capacity], *, together: bool, explain:
             Text.assemble((f"{sum(capacity.fits for capacity in capacities):,}", "bold green"), " pods fit together")
         )
     show(*parts)
+
+
+def print_new_nodes(capacities: Sequence[NewNodeCapacity]) -> None:
+    """Print how many fit on one new node of each type: the types of the lowest price per pod first."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in ("NEW NODE", "FITS", "PRICE/H", "NEXT ONE IS KEPT OFF BY"):
+        table.add_column(title, overflow="fold")
+    ranked = sorted(capacities, key=_cost_per_pod)
+    for capacity in ranked[:_NEW_NODES_MAX]:
+        node = capacity.node
+        price = "" if node.price is None else f"{node.price:.4f}"
+        of_pool = f" of NodePool {node.pool}" if node.pool else ""
+        name = f"{node.type} ({node.zone}, {node.capacity_type}){of_pool}"
+        table.add_row(plain(name), f"{capacity.fits:,}", price, plain(capacity.limit))
+    parts: list[RenderableType] = [table] if ranked else []
+    if len(ranked) > _NEW_NODES_MAX:
+        parts.append(Text(f"and {len(ranked) - _NEW_NODES_MAX:,} more types (-o json has all)"))
+    show(*parts)
+
+
+def _cost_per_pod(capacity: NewNodeCapacity) -> float:
+    """Return what one pod costs on the node, and for nodes that take none infinity; without prices they are alike."""
+    if not capacity.fits:
+        return float("inf")
+    return (capacity.node.price or 0.0) / capacity.fits
 
 
 def _capacity(capacity: Capacity, *, explain: bool) -> list[RenderableType]:

@@ -136,14 +136,12 @@ def _basis(question: Question, objects: list[LocatedManifest]) -> PlanBasis:
 
 def _plan_by_karpenter(basis: PlanBasis, objects: list[LocatedManifest], *, one_pass: bool) -> PlanReport:
     from podium.lib.system_clock import SystemClock
-    from podium.provisioner.reports.idle_gangs import groups_in
     from podium.provisioner.reports.plan import PlanReport
     from podium.provisioner.scheduling.device_use import DeviceUse
 
     devices = DeviceUse.of_manifests(item.manifest for item in objects)
-    groups = groups_in(item.manifest for item in objects)
     now_s, limit = SystemClock().now(), current_time_limit()
-    return PlanReport.by_karpenter(basis, now_s, devices, groups, limit, one_pass=one_pass)
+    return PlanReport.by_karpenter(basis, now_s, devices, limit, one_pass=one_pass)
 
 
 def _plan_by_podium(

@@ -286,18 +286,23 @@ class Question:
         Raises:
             click.ClickException: a file cannot be read.
         """
-        from podium.provisioner.cloudprovider.imports import import_catalogue
+        return catalogue_in(self.catalogues, zones)
 
-        documents: list[tuple[str, object]] = []
-        for name in self.catalogues:
-            try:
-                documents.append((f"{name}: ", orjson.loads(files.content(name))))
-            except orjson.JSONDecodeError as error:
-                raise click.ClickException(f"{name}: not JSON: {error}") from error
+
+def catalogue_in(names: Iterable[str], zones: Iterable[str]) -> Catalogue | None:
+    """Return the instance types of the files of these names, as `Question.instance_types`; None without a file."""
+    from podium.provisioner.cloudprovider.imports import import_catalogue
+
+    documents: list[tuple[str, object]] = []
+    for name in names:
         try:
-            return import_catalogue(documents, zones) if documents else None
-        except FieldError as error:
-            raise click.ClickException(str(error)) from error
+            documents.append((f"{name}: ", orjson.loads(files.content(name))))
+        except orjson.JSONDecodeError as error:
+            raise click.ClickException(f"{name}: not JSON: {error}") from error
+    try:
+        return import_catalogue(documents, zones) if documents else None
+    except FieldError as error:
+        raise click.ClickException(str(error)) from error
 
 
 def _warn_of_fault(text: str) -> None:

@@ -16,6 +16,7 @@ from podium.cli import files
 from podium.cli.asking import errors_shown, load_cluster
 from podium.cli.exit_codes import EXIT_NO
 from podium.cli.interrupts import exit_130_at_once, printed_whole
+from podium.cli.new_nodes import check_new_node_options, new_node_options, new_nodes_in, pool_resources
 from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option, usable
 from podium.cli.options.paths import FILE
@@ -27,6 +28,7 @@ from podium.cli.output import TEXT, output_option, print_value, write_json_line
 if TYPE_CHECKING:
     from podium.cli.story import Story
     from podium.config import KubeSchedulerConfiguration
+    from podium.insight.edits import Edit
     from podium.insight.loading import LoadResult
     from podium.insight.pod_answer import PodAnswer
     from podium.objects.core import Pod
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 @running_podium_options
 @click.option("--node", metavar="NAME", help="Also say why the pod is not there, or how that node compares.")
 @click.option("--fix", is_flag=True, help="Find the smallest sets of edits after which the pod fits.")
+@new_node_options
 @click.option("--cases", type=FILE, help="With --fix: answer recorded scenarios, one JSON object per line.")
 @click.option("--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_NO} if the pod fits on no node.")
 @output_option()
@@ -59,6 +62,8 @@ def command(
     plugins: tuple[str, ...],
     node: str | None,
     fix: bool,
+    catalogues: tuple[str, ...],
+    node_pools: str | None,
     cases: str | None,
     tells_by_status: bool,
     output: str,
@@ -91,8 +96,11 @@ def command(
     running = take_running_podium(options)
     if running is not None and (clusters or kubeconfig or context or config or plugins or fix or cases is not None):
         raise click.UsageError("--url asks a running podium, which has its own cluster and configuration, and no fixes")
+    check_new_node_options(catalogues, node_pools)
+    if catalogues and (not fix or cases is not None):
+        raise click.UsageError("--catalogue goes with --fix, and not with --cases")
     # Standard input can be read only once.
-    files.demand_one_stdin((*clusters, config))
+    files.demand_one_stdin((*clusters, *catalogues, node_pools, config))
     if cases is not None:
         _answer_cases(cases, config, plugins)
         return
@@ -111,12 +119,21 @@ def command(
             return
     try:
         with errors_shown():
-            load_result = load_cluster(clusters, (kubeconfig, context), config, plugins, running=leader.configuration)
+            load_result = load_cluster(
+                clusters,
+                (kubeconfig, context),
+                config,
+                plugins,
+                running=leader.configuration,
+                kept_resources=pool_resources() if catalogues else (),
+            )
             asked_pod = name.found_in(load_result)
             # The pod's namespace may only follow from the cluster; the leader was asked about the default one.
             leader = leader if asked_pod.key == name.key else leader.about(asked_pod, ask)
             source = leader.source if config is None else str(config)
-            answer = _ask(load_result, asked_pod, node or "", source, fix=fix, problem=leader.problem)
+            new_nodes = new_nodes_in(load_result, asked_pod, catalogues, node_pools) if catalogues else ()
+            edits = [new_node.edit for new_node in new_nodes]
+            answer = _ask(load_result, asked_pod, node or "", source, edits, fix=fix, problem=leader.problem)
     except click.ClickException:
         if fix or leader.story is None:
             raise
@@ -275,14 +292,17 @@ def _show_story(leader: Leader, node: str, output: str, *, tells_by_status: bool
         raise SystemExit(EXIT_NO)
 
 
-def _ask(load_result: LoadResult, pod: Pod, node: str, source: str, *, fix: bool, problem: str) -> PodAnswer:
+def _ask(
+    load_result: LoadResult, pod: Pod, node: str, source: str, edits: Sequence[Edit], *, fix: bool, problem: str
+) -> PodAnswer:
     from podium.insight.loading import node_named
     from podium.insight.pod_answer import pod_answer
 
     # A misspelled node would otherwise look like one that fits.
     if node:
         node_named(load_result.cluster, node)
-    return pod_answer(load_result, pod, node, source, fix=fix, unknown_reason=problem, limit=current_time_limit())
+    limit = current_time_limit()
+    return pod_answer(load_result, pod, node, source, fix=fix, unknown_reason=problem, limit=limit, new_nodes=edits)
 
 
 def _print(load_result: LoadResult, answer: PodAnswer, leader: Leader, output: str) -> None:

@@ -49,7 +49,7 @@ class Gang:
 
     Attributes:
         api: the API group of its PodGroup.
-        min_count: how many members must have a node before any of them starts.
+        min_count: how many members must have a node before any of them starts; 0 if each starts by itself.
         members: all of them, in the order in which they are tried.
         topology_key: the label whose value all their nodes must share; None if the group has no such constraint.
         problem: why no member is tried, in words for users; "" if they are.
@@ -115,6 +115,8 @@ def gang_of(cluster: Cluster, pod: Pod) -> Gang | None:
 def gangs_of(store: ObjectStore, pods: Iterable[Pod]) -> list[Gang]:
     """Return the gangs among these pods, which are all members that there are, in order of their first pods.
 
+    Groups of the basic policy whose members must lie in one domain are among them; they need no member.
+
     Args:
         store: has the PodGroups.
     """
@@ -122,7 +124,10 @@ def gangs_of(store: ObjectStore, pods: Iterable[Pod]) -> list[Gang]:
     for pod in pods:
         if (key := group_key(pod)) is not None:
             members.setdefault(key, []).append(pod)
-    gangs = (_gang(store, key, pods_of_group[0], pods_of_group) for key, pods_of_group in members.items())
+    gangs = (
+        _gang(store, key, pods_of_group[0], pods_of_group) or _tied_group(store, key, pods_of_group)
+        for key, pods_of_group in members.items()
+    )
     return [gang for gang in gangs if gang is not None]
 
 
@@ -157,6 +162,16 @@ def _gang(store: ObjectStore, group: GroupKey, pod: Pod, pods: Iterable[Pod]) ->
         return Gang(key, api, len(members), members, problem=no_size(key), is_sized=False)
     problem = spec.problem or too_few(len(members), spec.min_member)
     return Gang(key, api, spec.min_member, members, problem=problem, is_sized=not spec.problem)
+
+
+def _tied_group(store: ObjectStore, group: GroupKey, pods: Iterable[Pod]) -> Gang | None:
+    """Return the group of the basic policy, if its members must lie in one domain."""
+    api, key = group
+    # A group of Coscheduling without a size is no group of the basic policy.
+    pod_group = store.get(POD_GROUPS, key) if api == UPSTREAM else None
+    if pod_group is None or pod_group.min_count is not None or pod_group.topology_key is None:
+        return None
+    return Gang(key, api, 0, tuple(sorted(pods, key=_turn)), pod_group.topology_key)
 
 
 def under_profile(cluster: Cluster, gang: Gang, pod: Pod) -> Gang:

@@ -24,6 +24,7 @@ from podium.engine.replicas import PLACED_MAX
 from podium.framework.contract.plugin import Plugin
 from podium.insight import capacity
 from podium.insight.capacity import Capacity, Headroom, PodCopy
+from podium.insight.edits import Edit
 from podium.insight.fixes import FIXES_MAX, Fixes, fixes_for
 from podium.insight.gang_capacity import gang_capacity, gangs_among, with_siblings
 from podium.insight.json_patch import Operation, apply_merge_patch, apply_patch
@@ -237,17 +238,20 @@ class Cluster(EngineCluster):
         _ = world.engine  # owns its state from here on, so that its profiles see the claims
         return world, [PodCopy.of(pod, world.framework_for) for pod in typed_pods]
 
-    def fixes(self, pod: PodLike, most: int = FIXES_MAX, limit: TimeLimit = UNLIMITED) -> Fixes:
+    def fixes(
+        self, pod: PodLike, most: int = FIXES_MAX, limit: TimeLimit = UNLIMITED, new_nodes: Sequence[Edit] = ()
+    ) -> Fixes:
         """Return the smallest sets of edits after which the pod fits, the least intrusive first. Nothing changes.
 
         Args:
             pod: pending; it may be one of the cluster's pods.
             most: how many sets to look for.
             limit: when to end with the sets found by then.
+            new_nodes: the edits that add a node, instead of nodes like those that are there.
 
         Raises: as `capacity`.
         """
-        return fixes_for(*self.asked(pod), most, limit)
+        return fixes_for(*self.asked(pod), most, limit, new_nodes)
 
     def why(self, pod: PodLike, node: str = "", limit: TimeLimit = UNLIMITED) -> Why:
         """Return why the pod is pending, or why it is where it is: every blocker of every node, scores, preemption.

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from podium.engine.cluster import Cluster
+from podium.engine.errors import ClusterError
 from podium.engine.gangs import gang_of
 from podium.framework.contract.status import ScheduleError
 from podium.insight.asked_pod import as_pending
+from podium.insight.edits import Edit
 from podium.insight.gang_fixes import GangFix, gang_fixes
 from podium.insight.search import EDITS_MAX, Fix, FixSearch
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
@@ -62,16 +64,26 @@ class Fixes:
         return {"fits": self.fits, "fixes": [fix.as_dict(explain=explain) for fix in self.fixes]} | members
 
 
-def fixes_for(cluster: Cluster, pod: Pod, fixes_max: int = FIXES_MAX, limit: TimeLimit = UNLIMITED) -> Fixes:
+def fixes_for(
+    cluster: Cluster,
+    pod: Pod,
+    fixes_max: int = FIXES_MAX,
+    limit: TimeLimit = UNLIMITED,
+    new_nodes: Sequence[Edit] = (),
+) -> Fixes:
     """Look for the smallest sets of edits; for a member of a gang, those after which the whole gang fits.
 
     The cluster is not changed.
 
+    Args:
+        new_nodes: the edits that add a node, instead of nodes like those that are there.
+
     Raises:
         ScheduleError: a plugin failed.
+        ClusterError: there are `new_nodes`, and the pod is a member of a gang.
     """
     try:
-        return _fixes_for(cluster, pod, fixes_max, limit)
+        return _fixes_for(cluster, pod, fixes_max, limit, new_nodes)
     except (TimeIsUpError, ScheduleError):
         # Whatever interrupts the code of a plugin counts as its failure.
         if not limit.is_over():
@@ -80,15 +92,17 @@ def fixes_for(cluster: Cluster, pod: Pod, fixes_max: int = FIXES_MAX, limit: Tim
         return Fixes(pod.key, False, is_partial=True)
 
 
-def _fixes_for(cluster: Cluster, pod: Pod, fixes_max: int, limit: TimeLimit) -> Fixes:
+def _fixes_for(cluster: Cluster, pod: Pod, fixes_max: int, limit: TimeLimit, new_nodes: Sequence[Edit]) -> Fixes:
     gang = gang_of(cluster, pod)
     # A gang that has its minimum already leaves the pod by itself, and its edits help alone.
     if gang is not None and len(gang.placed_members) < gang.min_count:
+        if new_nodes:
+            raise ClusterError(f"{pod.key}: which types to buy for its whole gang, podium plan --rules podium says")
         if gang.problem:
             return Fixes(pod.key, False, (), gang.key, gang.problem)
         fits, gang_sets = gang_fixes(cluster, gang, fixes_max, limit)
         return Fixes(pod.key, fits, tuple(gang_sets), gang.key, is_partial=limit.is_noticed)
-    search = FixSearch(*as_pending(cluster, pod), limit)
+    search = FixSearch(*as_pending(cluster, pod), limit, new_nodes)
     if len(search.blockers().feasible()):
         return Fixes(pod.key, True)
     return Fixes(pod.key, False, tuple(search.fixes(fixes_max)), is_partial=search.is_over)

@@ -35,12 +35,14 @@ class LoadResult:
     Attributes:
         read_errors: for each object that could not be read, where it is and what is wrong.
         any_scheduler: whether the first profile schedules every pod, whatever its `spec.schedulerName`.
+        kept_objects: the objects of the kinds that a scheduler does not read and the loader was to keep.
     """
 
     cluster: Cluster
     admission: Admission
     read_errors: Sequence[str] = ()
     any_scheduler: bool = False
+    kept_objects: Sequence[LocatedManifest] = ()
     _missing_for_pods: set[str] = field(default_factory=set)
 
     def missing_kinds(self) -> Sequence[str]:
@@ -81,6 +83,7 @@ class Loader:
         any_scheduler: let the first profile schedule every pod, whatever its `spec.schedulerName`.
         may_be_empty: whether a cluster may have no nodes.
         now_s: the time at which questions are answered, in seconds since the epoch.
+        kept_kinds: kinds that a scheduler does not read, whose objects are kept as they are.
         read_errors: the errors of the objects that could not be read so far.
     """
 
@@ -90,6 +93,7 @@ class Loader:
     any_scheduler: bool = False
     may_be_empty: bool = False
     now_s: float = LATER_THAN_ALL_S
+    kept_kinds: Collection[str] = ()
     read_errors: list[str] = field(default_factory=list)
 
     def report(self, error: ManifestError) -> None:
@@ -132,7 +136,8 @@ class Loader:
             cluster = Cluster(config, store, self.classes, admission=admission)
         except CacheError as error:
             raise ClusterError(str(error)) from error
-        return LoadResult(cluster, admission, tuple(self.read_errors), self.any_scheduler)
+        kept_objects = [item for item in items if item.manifest.get("kind") in self.kept_kinds]
+        return LoadResult(cluster, admission, tuple(self.read_errors), self.any_scheduler, kept_objects)
 
     def _readable_objects(
         self, items: Iterable[LocatedManifest], admission: Admission

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from podium.engine.conditions import ConditionReport, condition_report
+from podium.insight.edits import Edit
 from podium.insight.fixes import Fixes
 from podium.insight.loading import LoadResult
 from podium.insight.schedulers import SchedulerReport, pod_for_profile, scheduler_report
@@ -45,6 +47,7 @@ def pod_answer(
     fix: bool = False,
     unknown_reason: str = "",
     limit: TimeLimit = UNLIMITED,
+    new_nodes: Sequence[Edit] = (),
 ) -> PodAnswer:
     """Answer about a pod of the cluster. A pod of another scheduler is evaluated under one of the profiles.
 
@@ -53,6 +56,7 @@ def pod_answer(
         source: where the profiles come from; "" if kube-scheduler's defaults stand in for unknown ones.
         unknown_reason: why the running podium's profile is not known; "" if the running podium was not asked.
         limit: when to end with what was found by then.
+        new_nodes: the edits of fixes that add a node, instead of nodes like those that are there.
 
     Raises:
         ScheduleError: a plugin failed, or there is no node.
@@ -63,5 +67,5 @@ def pod_answer(
     explanation = cluster.why(candidate, node, limit)
     reasons = [scheduler.difference] if scheduler.difference else []
     condition = condition_report(pod, explanation.message, explanation.node_count, reasons)
-    fixes = cluster.fixes(candidate, limit=limit) if fix and not explanation.error else None
+    fixes = cluster.fixes(candidate, limit=limit, new_nodes=new_nodes) if fix and not explanation.error else None
     return PodAnswer(explanation, scheduler, condition, fixes)

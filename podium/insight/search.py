@@ -36,10 +36,10 @@ Cost: for each set of wishes one call of every filter over all nodes; a fork for
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import combinations, islice
+from functools import cached_property, partial
+from itertools import chain, combinations, islice
 from operator import itemgetter
 from typing import Any, Final
 
@@ -131,12 +131,15 @@ class FixSearch:
 
     Args:
         pod: a pending pod, which may be among the cluster's pods.
+        new_nodes: the edits that add a node, instead of nodes like those that are there.
 
     Attributes:
         is_over: whether the time limit ended the search early.
     """
 
-    def __init__(self, cluster: Cluster, pod: Pod, limit: TimeLimit = UNLIMITED) -> None:
+    def __init__(
+        self, cluster: Cluster, pod: Pod, limit: TimeLimit = UNLIMITED, new_nodes: Sequence[Edit] = ()
+    ) -> None:
         self.is_over = False
         self._limit = limit
         self._cluster = cluster.fork()
@@ -145,8 +148,9 @@ class FixSearch:
         self._framework = self._cluster.framework_for(pod)
         self._snapshot = self._engine.cache.snapshot()
         self._blockers: dict[frozenset[str], Blockers] = {}
-        self._worlds: dict[tuple[object, ...], tuple[Edit, Cluster]] = {}
-        self._shapes = one_of_each_shape(self._cluster.nodes, pod)
+        self._worlds: dict[object, tuple[Edit, Cluster]] = {}
+        self._new_nodes = new_nodes
+        self._shapes = [] if new_nodes else one_of_each_shape(self._cluster.nodes, pod)
         self._worlds_max = max(_WORLDS_MIN, _NODES_COPIED_MAX // max(len(self._snapshot), 1))
         self._is_complete = True
         self._has_skipped = False
@@ -297,10 +301,14 @@ class FixSearch:
         for plugin in blockers.plugins:
             if plugin not in may_help:
                 is_hopeless |= blockers.rejected_by(plugin) & blockers.unresolvable_by(plugin)
-        for node in self._shapes:
-            if is_hopeless[self._snapshot.row_of[node.name]]:
-                continue
-            if (addition := self._with_one_like(node, devices)) is None:
+        # A node of a type that is not there yet may have labels and devices that no other has.
+        hopeful_nodes = (node for node in self._shapes if not is_hopeless[self._snapshot.row_of[node.name]])
+        additions = chain(
+            (self._with_one_like(node, devices) for node in hopeful_nodes),
+            (self._with_one(edit.name, partial(_itself, edit)) for edit in self._new_nodes),
+        )
+        for addition in additions:
+            if addition is None:
                 return
             edit, world = addition
             self._limit.check()
@@ -339,18 +347,25 @@ class FixSearch:
         }
 
     def _with_one_like(self, node: Node, devices: Mapping[str, int]) -> tuple[Edit, Cluster] | None:
-        """Return the addition of a node like this one, and a world with it; None if there are too many worlds already.
+        """Return the addition of a node like this one, as `_with_one`.
 
         Args:
             devices: amounts that the new node has instead.
         """
         key = (node.name, *sorted(devices.items()))
+        return self._with_one(key, lambda: node_like(self._cluster, node, self._snapshot.row_of.keys(), devices))
+
+    def _with_one(self, key: object, make_edit: Callable[[], Edit]) -> tuple[Edit, Cluster] | None:
+        """Return the addition of a node, and a world with it; None if there are too many worlds already.
+
+        Args:
+            key: identifies the node.
+        """
         if key not in self._worlds:
             if len(self._worlds) == self._worlds_max:
                 self._is_complete = False
                 return None
-            edit = node_like(self._cluster, node, self._snapshot.row_of.keys(), devices)
-            world = self._cluster.fork()
+            edit, world = make_edit(), self._cluster.fork()
             apply_edits(world, [edit])
             self._worlds[key] = edit, world
         return self._worlds[key]
@@ -412,3 +427,7 @@ def _rank(edits: EditSet) -> tuple[object, ...]:
     """Return the sort key: few edits come first, then the least intrusive, then the smallest."""
     kinds = sorted((INTRUSIVENESS[edit.kind] for edit in edits), reverse=True)
     return len(edits), kinds, sum(edit.size for edit in edits), [edit.text for edit in edits]
+
+
+def _itself(edit: Edit) -> Edit:
+    return edit

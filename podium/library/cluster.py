@@ -27,13 +27,14 @@ from podium.insight.trial import Trial
 from podium.insight.what_if import Outcome, Usage, outcome_of, utilisation
 from podium.lib.system_clock import SystemClock
 from podium.lib.time_limit import UNLIMITED, TimeLimit
-from podium.library.planned_objects import original_key
+from podium.library.planned_objects import NODE_POOL, original_key
 from podium.objects.amounts import amount_text
 from podium.objects.core import Pod
 from podium.objects.resource_types import ResourceType
 from podium.objects.times import parse_time
 
 if TYPE_CHECKING:
+    from podium.library.new_nodes import NewNodeCapacity
     from podium.library.plans import InstanceTypes, Rules
     from podium.provisioner.reports.plan import PlanReport
 
@@ -225,6 +226,33 @@ class Cluster(insight.Cluster):
             rules=rules,
         )
         return question.answer(self, self._state.originals)
+
+    def new_nodes(
+        self,
+        pod: PodLike,
+        catalogue: InstanceTypes,
+        node_pools: Objects | None = None,
+        limit: TimeLimit = UNLIMITED,
+    ) -> Sequence[NewNodeCapacity]:
+        """Return how many more of a pod fit on a new node of each instance type, with its devices, the cheapest first.
+
+        Nothing changes. `node.edit` of an answer is what `fixes` takes in `new_nodes`.
+
+        Args:
+            catalogue: as for `plan`.
+            node_pools: the NodePools that nodes are of, instead of those that were loaded. Without any, nodes have no
+                taints, and the labels of their type alone.
+            limit: when to end with the nodes counted by then.
+
+        Raises:
+            ScheduleError: an attempt failed.
+            ClusterError: the pod, an object or the catalogue cannot be read.
+        """
+        from podium.library.plans import new_node_capacities
+
+        loaded = [item for (kind, _), item in self._state.originals.items() if kind == NODE_POOL]
+        pools = loaded if node_pools is None else objects_given(node_pools)
+        return new_node_capacities(self.with_workload_of(pod), pod, catalogue, pools, limit)
 
     # ------------------------------------------------------------ as text
 

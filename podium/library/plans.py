@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
+from podium.engine.asked_pods import PodLike
 from podium.engine.cluster import Cluster
 from podium.engine.errors import ClusterError
 from podium.engine.files import LocatedManifest
 from podium.engine.manifests import resource_of
 from podium.engine.object_files import PathLike
+from podium.insight import cluster as insight
 from podium.lib.system_clock import SystemClock
+from podium.lib.time_limit import TimeLimit
+from podium.library.new_nodes import NewNodeCapacity, capacities_of, new_nodes_for
 from podium.library.planned_objects import NODE_POOL, Originals, objects_to_plan
 from podium.objects.errors import FieldError
 from podium.objects.resource_types import PODS
+from podium.objects.topology_labels import ZONE
 from podium.provisioner.apis.objects import ClusterObjects
 from podium.provisioner.cloudprovider.catalogue import Catalogue, built_in_catalogue, zones_of
 from podium.provisioner.cloudprovider.imports import import_catalogue
@@ -76,7 +81,7 @@ class PlanQuestion:
             )
             now_s = SystemClock().now()
             if self.rules == "karpenter":
-                return PlanReport.by_karpenter(basis, now_s, DeviceUse.in_store(cluster.store), cluster.store)
+                return PlanReport.by_karpenter(basis, now_s, DeviceUse.in_store(cluster.store))
             return PlanReport(basis, plan_with_podium(basis, _with_pods(cluster, workload_pods), now_s))
         except (FieldError, OSError) as error:
             raise ClusterError(str(error)) from error
@@ -99,15 +104,39 @@ class PlanQuestion:
         return objects, types
 
     def _instance_types(self, objects: ClusterObjects) -> Catalogue:
-        if self.catalogue is None:
-            return built_in_catalogue(objects)
-        if not isinstance(self.catalogue, (str, os.PathLike)):
-            return import_catalogue([("catalogue", self.catalogue)], zones_of(objects))
-        text = Path(self.catalogue).expanduser().read_bytes()
-        try:
-            return import_catalogue([(f"{self.catalogue}: ", json.loads(text))], zones_of(objects))
-        except ValueError as error:
-            raise ClusterError(f"{self.catalogue}: not JSON: {error}") from error
+        return built_in_catalogue(objects) if self.catalogue is None else read_types(self.catalogue, zones_of(objects))
+
+
+def read_types(catalogue: InstanceTypes, zones: Iterable[str]) -> Catalogue:
+    """Return the instance types of a file or of parsed JSON.
+
+    Raises:
+        FieldError, ClusterError, OSError: they cannot be read.
+    """
+    if not isinstance(catalogue, (str, os.PathLike)):
+        return import_catalogue([("catalogue", catalogue)], zones)
+    text = Path(catalogue).expanduser().read_bytes()
+    try:
+        return import_catalogue([(f"{catalogue}: ", json.loads(text))], zones)
+    except ValueError as error:
+        raise ClusterError(f"{catalogue}: not JSON: {error}") from error
+
+
+def new_node_capacities(
+    cluster: insight.Cluster,
+    pod: PodLike,
+    catalogue: InstanceTypes,
+    node_pools: Sequence[LocatedManifest],
+    limit: TimeLimit,
+) -> list[NewNodeCapacity]:
+    """Answer `podium.Cluster.new_nodes`."""
+    typed_pod = cluster.read_pod(pod)
+    zones = sorted({node.metadata.labels[ZONE] for node in cluster.nodes if ZONE in node.metadata.labels})
+    try:
+        nodes = new_nodes_for(cluster, typed_pod, read_types(catalogue, zones), node_pools)
+    except (FieldError, OSError) as error:
+        raise ClusterError(str(error)) from error
+    return capacities_of(cluster, typed_pod, nodes, limit)
 
 
 def _with_pods(cluster: Cluster, documents: Sequence[LocatedManifest]) -> Cluster:

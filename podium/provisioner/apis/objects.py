@@ -266,7 +266,7 @@ class ClusterObjects:
     Attributes:
         closed_pools: By NodePool that cannot be read, why: nothing is bought from it, and its nodes stay.
         left_out: By node that no plan may remove, why.
-        others: Objects of kinds that only podium's own plugins read.
+        others: Objects of kinds that Karpenter does not read: PodGroups, and what podium's own plugins read.
         warnings: Sentences that name what of the input does not count in plans.
     """
 

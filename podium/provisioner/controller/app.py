@@ -21,6 +21,7 @@ from podium.client.dispatcher import Dispatcher
 from podium.client.informer_set import InformerSet
 from podium.client.session import ApiSession
 from podium.config import KubeSchedulerConfiguration
+from podium.engine.gangs import GROUPS
 from podium.framework.contract.plugin import Plugin
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
@@ -207,7 +208,7 @@ class _Loops:
         planner: Planner | PlacingPlanner = by_karpenter
         if placing is not None:
             planner = PlacingPlanner(by_karpenter, placing.config, placing.classes, placing.any_scheduler)
-        other_resources = OTHERS if placing is not None else ()
+        other_resources = OTHERS if placing is not None else GROUPS
         removes_own_only = options.provider == "sandbox"
         cluster = WatchedCluster(
             informers,

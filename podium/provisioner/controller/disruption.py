@@ -44,6 +44,10 @@ class RemovalPlanner(Protocol):
         """Return the removal as far as it still holds, or why it does not."""
         ...
 
+    def objection(self, removal: Removal, objects: ClusterObjects) -> str:
+        """Return why the nodes must not go now, though what takes their place is there; empty if they may."""
+        ...
+
 
 class DisruptionLoop:
     """One removal after the other.
@@ -93,6 +97,8 @@ class DisruptionLoop:
         removal = removal.with_id(plan_id(now_s, removal.nodes))
         savings = {} if removal.savings is None else {"savings": round(removal.savings, 4)}
         log.info("Nodes may be removed", plan=removal.id, reason=removal.reason, nodes=removal.nodes, **savings)
+        for text in removal.warnings:
+            log.warning("A removal ignores something", plan=removal.id, what=text)
         # Pods of a rollout come and go within seconds; a removal that still holds after that is worth the disruption.
         await anyio.sleep(self._validated_after_s)
         # One at a time with purchases: both read the cluster, and each would plan with nodes that the other takes away.
@@ -111,7 +117,8 @@ class DisruptionLoop:
         if bought.nodes:
             # Only now: until the replacement is ready the pods stay where they are.
             names = {node.name for node in bought.nodes}
-            leaving = await self._delete(valid) if await self._have_come(valid, names) else []
+            is_clear = await self._have_come(valid, names) and await self._is_clear(valid)
+            leaving = await self._delete(valid) if is_clear else []
         if leaving:
             self._report.record_removal(valid)
         return NOT_SEEN_PAUSE_S if leaving and await self._is_noticed(leaving) else self._period_s
@@ -169,6 +176,14 @@ class DisruptionLoop:
             return True
         log.warning("Nodes stay, since what was to replace them did not come", plan=removal.id, nodes=removal.nodes)
         return False
+
+    async def _is_clear(self, removal: Removal) -> bool:
+        """Return True if the nodes may go now: their replacements may have taken minutes."""
+        objects = self._watched.objects()
+        objection = await self._compute(lambda: self._planner.objection(removal, objects))
+        if objection:
+            log.info("Nodes are not removed after all", plan=removal.id, nodes=removal.nodes, why=objection)
+        return not objection
 
     async def _is_noticed(self, nodes: list[ProvidedNode]) -> bool:
         """Wait until the watch shows that the nodes change, and return whether it does."""

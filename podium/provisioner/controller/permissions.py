@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from podium.client.permissions import RECORDING_EVENTS, Needs, Permission, leading, watching
+from podium.engine.gangs import GROUPS
 from podium.objects.resource_types import NODES, ResourceType
 from podium.provisioner.controller.app import NAME, ProviderName
 from podium.provisioner.controller.status import CONFIG_MAPS
@@ -47,10 +48,10 @@ def needs(
         namespace: the namespace of the Lease and of the status ConfigMap.
         places_with_podium: whether podium's own plugins decide where pods fit.
     """
-    resources: dict[ResourceType[Any], str] = dict.fromkeys(WATCHED.values(), "the provisioner")
+    resources: dict[ResourceType[Any], str] = dict.fromkeys((*WATCHED.values(), *GROUPS), "the provisioner")
     # Podium's plugins read further resources than Karpenter's rules do.
     if places_with_podium:
-        resources |= dict.fromkeys(OTHERS, "--rules podium")
+        resources = dict.fromkeys(OTHERS, "--rules podium") | resources
     components = {
         permission: component for resource, component in resources.items() for permission in watching(resource)
     }

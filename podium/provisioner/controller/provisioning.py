@@ -123,10 +123,10 @@ class ProvisioningLoop:
         return any(map(is_provisionable, self._watched.pods())) or any(map(is_being_removed, self._watched.nodes()))
 
     def _warn(self, warnings: Iterable[str]) -> None:
-        """Say what does not count in plans, once for each text until it is gone."""
+        """Say what does not count in plans, and which gangs do not start, once for each text until it is gone."""
         current_warnings = frozenset(warnings)
         for text in sorted(current_warnings - self._warnings):
-            log.warning("Does not count in plans", what=text)
+            log.warning("A plan has a warning", what=text)
         self._warnings = current_warnings
 
     async def _wait_for_batch(self) -> bool:

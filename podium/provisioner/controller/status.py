@@ -21,7 +21,7 @@ from podium.provisioner.controller import events
 from podium.provisioner.controller.metrics import ProvisionerMetrics
 from podium.provisioner.planners.planner import Removal
 from podium.provisioner.provisioning.plan import NodePlan, Plan
-from podium.provisioner.reports.plan import sum_if_known
+from podium.provisioner.reports.plan import sum_if_known, warnings_json
 from podium.server.wakeup import WakeUp
 
 log = get_logger("provisioner")
@@ -172,6 +172,7 @@ def _plan_json(plan: Plan) -> Mapping[str, Any]:
         "newNodes": nodes[:SHOWN_MAX],
         "unschedulable": stay,
         "ignored": ignored_pods[:SHOWN_MAX],
+        **warnings_json(plan.warnings[:SHOWN_MAX]),
     }
 
 
@@ -182,4 +183,5 @@ def _removal_json(removal: Removal) -> Mapping[str, Any]:
         "nodes": list(removal.nodes),
         "replacedBy": [replacement.text for replacement in removal.replacements],
         "savingsPerHour": removal.savings,
+        **warnings_json(removal.warnings[:SHOWN_MAX]),
     }

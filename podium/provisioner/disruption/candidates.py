@@ -8,7 +8,7 @@ pkg/controllers/state/statenode.go, v1.15.0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -160,6 +160,11 @@ class Candidate:
             and self.pool.spec.disruption.consolidate_after_s is not None
             and self.conditions.is_consolidatable
         )
+
+
+def names_of(candidates: Iterable[Candidate]) -> frozenset[str]:
+    """Return the names of the candidates' Node objects."""
+    return frozenset(candidate.state.node.metadata.name for candidate in candidates if candidate.state.node is not None)
 
 
 class CandidateFinder:

@@ -60,7 +60,7 @@ def emptiness(state: DisruptionState, rules: Rules = KARPENTERS) -> Command | No
     """Remove all nodes that are empty, within the budgets."""
     # A node without pods needs no simulation: nothing has to be placed elsewhere.
     empty = by_savings(candidate for candidate in state.candidates if candidate.goes_when_empty)
-    command = Command(tuple(within_budgets(state, "Empty", empty)))
+    command = Command(tuple(_without_broken_gangs(state, within_budgets(state, "Empty", empty))))
     return command if command.candidates and _saves_enough(command, rules, command.price) else None
 
 
@@ -70,7 +70,7 @@ def still_empty(state: DisruptionState, command: Command) -> tuple[Candidate, ..
     candidates = [candidate for candidate in state.candidates if candidate.goes_when_empty and candidate.name in names]
     if not candidates:
         return Reason(f"{len(names)} candidates are no longer valid", "none of them is empty any more")
-    within = within_budgets(state, "Empty", candidates)
+    within = _without_broken_gangs(state, within_budgets(state, "Empty", candidates))
     if not within:
         return Reason(
             f"{len(names)} candidates failed validation because it they were nominated for a pod or would violate "
@@ -78,6 +78,16 @@ def still_empty(state: DisruptionState, command: Command) -> tuple[Candidate, ..
             "the budgets of their NodePools do not allow it any more",
         )
     return tuple(within)
+
+
+def _without_broken_gangs(state: DisruptionState, candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Return as many of the candidates as can go together without breaking a gang, in their order."""
+    going: list[Candidate] = []
+    for candidate in candidates:
+        # A node whose pods cost nothing to evict counts as empty. Without pods there is nothing to look at.
+        if not candidate.pods or not state.simulator.broken_gangs([*going, candidate]):
+            going.append(candidate)
+    return going
 
 
 def within_budgets(

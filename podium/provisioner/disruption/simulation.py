@@ -8,13 +8,14 @@ Source: karpenter pkg/controllers/disruption/helpers.go (SimulateScheduling), v1
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
 from podium.provisioner.apis.labels import NODE_POOL
-from podium.provisioner.disruption.candidates import Candidate
+from podium.provisioner.disruption.broken_gangs import BrokenGang, broken_gang_warnings
+from podium.provisioner.disruption.candidates import Candidate, names_of
 from podium.provisioner.disruption.conditions import is_under_consolidate_after
 from podium.provisioner.provisioning.plan import NodePlan, Plan, Unschedulable, plan_of
 from podium.provisioner.provisioning.plan_basis import PlanBasis
@@ -113,9 +114,16 @@ class Simulator:
         stranded = {key: stay.reason for key, stay in unschedulable.items() if key not in self._pending_keys}
         return Simulation(dataclasses.replace(plan, unschedulable=unschedulable), stranded)
 
-    def warnings(self, nodes: Iterable[NodePlan]) -> Iterable[str]:  # noqa: ARG002
-        """Return what is taken for granted of nodes to buy, as sentences: nothing, by Karpenter's rules."""
+    def broken_gangs(self, candidates: Sequence[Candidate]) -> Sequence[BrokenGang]:  # noqa: ARG002
+        """Return the gangs that keep the candidates from going: none, by Karpenter's rules."""
         return ()
+
+    def warnings(self, candidates: Sequence[Candidate], nodes: Iterable[NodePlan]) -> Iterator[str]:  # noqa: ARG002
+        """Yield what is ignored or taken for granted when nodes take the place of the candidates, as sentences.
+
+        By Karpenter's rules these are the gangs that break meanwhile, since it knows none.
+        """
+        return broken_gang_warnings(self._basis, names_of(candidates))
 
     def _find_resting(self, now_s: float) -> AbstractSet[str]:
         pools = {pool.metadata.name: pool for pool in self._basis.pools}

@@ -111,6 +111,13 @@ def _shortage(gang: Gang, running_count: int, placements: Sequence[Placement]) -
     return f"{count} of the {gang.min_count} members that the gang {gang.key} needs fit" + (reason and f": {reason}")
 
 
+def tied_text(gang: Gang, placement: Placement) -> str:
+    """Return why a member has no node in the domain of its group; empty if the group is in no domain."""
+    if gang.topology_key is None:
+        return ""
+    return f"the members of {gang.key} share one value of {gang.topology_key}: {placement.message}"
+
+
 # ---------------------------------------------------------------- topology
 
 

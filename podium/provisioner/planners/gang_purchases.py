@@ -78,7 +78,7 @@ class GangBuyer:
         needed_count = gang.min_count - len(running)
         attempts: Iterable[_Attempt]
         if gang.topology_key == HOSTNAME:
-            attempts = self._on_one_node(world, pods, candidates, needed_count)
+            attempts = self._on_one_node(world, pods, candidates, needed_count, is_tied=bool(running))
         else:
             selectors = self._selectors(world, gang, running)
             attempts = (self._in_domain(world, pods, candidates, selector) for selector in selectors)
@@ -181,21 +181,35 @@ class GangBuyer:
         return None if best is None else best[1:]
 
     def _on_one_node(
-        self, world: Cluster, pods: Sequence[Pod], candidates: Mapping[str, CandidateNode], needed_count: int
+        self,
+        world: Cluster,
+        pods: Sequence[Pod],
+        candidates: Mapping[str, CandidateNode],
+        needed_count: int,
+        *,
+        is_tied: bool,
     ) -> Iterator[_Attempt]:
-        """Yield the purchase of no node, and of the cheapest one that takes all that the gang needs by itself."""
+        """Yield the purchase of no node, and of the cheapest one that takes all that the gang needs by itself.
+
+        Args:
+            needed_count: 0 or less for a group that needs none of these: then every node that takes any is yielded.
+            is_tied: whether members run already, so that no other node will do.
+        """
         yield {}, 0, place_members(world.fork(), pods[:1], {HOSTNAME: ""})[0]
+        if is_tied:
+            return
         requests = self.options.plain_requests(pods[0])
         for option in sorted(self.options.of_all_pools(pods[0], candidates), key=lambda option: option.price):
-            if _count_max(option, requests) < needed_count:
+            if _count_max(option, requests) < max(needed_count, 1):
                 continue
             what_if, name = world.fork(), self.new_nodes.name(option.template.name)
             self.new_nodes.add(what_if, name, option)
             placements = place_members(what_if, pods, {HOSTNAME: name})
             failures = [placement for placement in placements if placement.node is None]
-            if len(pods) - len(failures) >= needed_count:
+            if len(pods) - len(failures) >= max(needed_count, 1):
                 yield {name: option}, len(pods) - len(failures), next(iter(failures), None)
-                return
+                if needed_count > 0 or not failures:
+                    return
 
 
 def _placed_on(world: Cluster, pods: Iterable[Pod], name: str) -> Iterator[Pod]:

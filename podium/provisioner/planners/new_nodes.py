@@ -6,6 +6,7 @@ Owns what drivers publish of a new node: its storage, and its devices for resour
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from podium.engine.cluster import Cluster
 from podium.objects.core import Pod
@@ -29,14 +30,16 @@ class NewNodes:
 
     def add(self, world: Cluster, name: str, candidate: CandidateNode) -> None:
         """Add a node to a fork of the cluster, with the pods of its DaemonSets, its storage and its devices."""
+        for manifest in self.manifests(name, candidate):
+            world.add(manifest)
+
+    def manifests(self, name: str, candidate: CandidateNode) -> Iterator[Mapping[str, Any]]:
+        """Yield the objects of a node, with the pods of its DaemonSets, its storage and its devices."""
         # Before the node: a pod that is tried there must find its storage and its devices.
-        for manifest in self._storage.manifests(name, candidate.labels(name)):
-            world.add(manifest)
+        yield from self._storage.manifests(name, candidate.labels(name))
         # As the drivers of running nodes do, once for each node.
-        for manifest in slices_of(candidate.instance_type, name):
-            world.add(manifest)
-        for manifest in candidate.manifests(name, self._storage.labels(name)):
-            world.add(manifest)
+        yield from slices_of(candidate.instance_type, name)
+        yield from candidate.manifests(name, self._storage.labels(name))
 
     def name(self, pool: str) -> str:
         """Return a name for a new node of the NodePool that no other node has."""

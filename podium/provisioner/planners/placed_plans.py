@@ -51,7 +51,7 @@ from podium.objects.requests import Requests, whole_amounts
 from podium.objects.resource_types import NODES, PERSISTENT_VOLUMES, PODS
 from podium.provisioner.apis.objects import ClusterObjects
 from podium.provisioner.planners.exhaustive import Counts, Room, Tries, kinds_of
-from podium.provisioner.planners.gang_placement import place_gang
+from podium.provisioner.planners.gang_placement import place_gang, tied_text
 from podium.provisioner.planners.gang_purchases import GangBuyer
 from podium.provisioner.planners.new_nodes import NewNodes
 from podium.provisioner.planners.node_options import NodeOptions
@@ -225,12 +225,10 @@ class _Search:
             if placement.node is not None:
                 continue
             gang = self._gangs.get(pod.key)
-            gang_text = None if gang is None else gang_texts.get((gang.api, gang.key))
-            if gang_text is not None:
-                staying[pod.key] = Unschedulable(pod, gang_text)
-            else:
-                by_pool = {} if self._limit.is_over() else objections.by_pool(pod)
-                staying[pod.key] = Unschedulable(pod, placement.message, by_pool)
+            # Where members are tied to a domain, a node elsewhere would help the pod and is no answer.
+            text = "" if gang is None else gang_texts.get((gang.api, gang.key)) or tied_text(gang, placement)
+            by_pool = {} if text or self._limit.is_over() else objections.by_pool(pod)
+            staying[pod.key] = Unschedulable(pod, text or placement.message, by_pool)
         for pod in self._waiting:
             if pod.key in trial.victims:
                 staying[pod.key] = Unschedulable(pod, _preempted_text(trial.victims[pod.key]))

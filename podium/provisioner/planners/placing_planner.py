@@ -18,6 +18,8 @@ from podium.framework.contract.plugin import Plugin
 from podium.objects.core import Pod
 from podium.objects.resource_types import WITHOUT_GATES, KubeObject, ResourceType
 from podium.provisioner.apis.objects import ClusterObjects
+from podium.provisioner.disruption.broken_gangs import broken_gangs
+from podium.provisioner.disruption.candidates import names_of
 from podium.provisioner.disruption.disruption_state import MakeSimulator
 from podium.provisioner.planners.placed_plans import plan_with_podium
 from podium.provisioner.planners.placing_simulator import PlacingSimulator
@@ -68,6 +70,11 @@ class PlacingPlanner:
     ) -> Removal | str:
         """Look again as `Planner.validate` does."""
         return self.by_karpenter.validate(removal, objects, now_s, fixed_nodes, self._simulators(objects))
+
+    def objection(self, removal: Removal, objects: ClusterObjects) -> str:
+        """Return which gang would break if the nodes went now; empty if none would."""
+        names = names_of(removal.command.candidates)
+        return "; ".join(gang.text for gang in broken_gangs(self.by_karpenter.basis(objects), names))
 
     def _simulators(self, objects: ClusterObjects) -> MakeSimulator:
         """Return a factory of simulators. The first call builds the cluster: where no node may go, none is needed."""

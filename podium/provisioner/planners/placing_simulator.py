@@ -12,11 +12,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from podium.engine.cluster import Cluster
-from podium.engine.gangs import gangs_of
 from podium.objects.core import Pod
 from podium.objects.resource_types import NODES, PODS
 from podium.provisioner.apis.objects import ClusterObjects, NodeClaim
-from podium.provisioner.disruption.candidates import Candidate
+from podium.provisioner.disruption.broken_gangs import BrokenGang, broken_gangs
+from podium.provisioner.disruption.candidates import Candidate, names_of
 from podium.provisioner.disruption.simulation import Simulation, Simulator, uninitialized_text
 from podium.provisioner.planners.local_storage import LocalStorage
 from podium.provisioner.planners.placed_plans import plan_with_podium
@@ -58,7 +58,9 @@ class PlacingSimulator(Simulator):
             return None
         objects = self._objects_with_leaving(candidates)
         plan = plan_with_podium(basis.with_nodes_of(objects), _fork_with(self._cluster, objects), self._now)
-        unschedulable = {**plan.unschedulable, **self._broken_gangs(candidates)}
+        unschedulable = dict(plan.unschedulable)
+        for broken_gang in self.broken_gangs(candidates):
+            unschedulable.update((pod.key, Unschedulable(pod, broken_gang.text)) for pod in broken_gang.moving_pods)
         moving = (pod for candidate in candidates for pod in candidate.pods)
         for pod in moving:
             # Only its eviction makes room for the pod elsewhere, and the eviction API refuses to evict it while its
@@ -76,29 +78,15 @@ class PlacingSimulator(Simulator):
         reasons = {**plan.reasons, **dict.fromkeys(plan.preempted, _PREEMPTED)}
         return Simulation(plan, {key: reason for key, reason in reasons.items() if key not in pending})
 
-    def warnings(self, nodes: Iterable[NodePlan]) -> Iterator[str]:
-        """Yield a sentence for each storage that new nodes are taken to have."""
+    def warnings(self, candidates: Sequence[Candidate], nodes: Iterable[NodePlan]) -> Iterator[str]:  # noqa: ARG002
+        """Yield a sentence for each storage that new nodes are taken to have. No gang breaks, so none is named."""
         storage = LocalStorage(self._cluster)
         for node in nodes:
             yield from storage.warnings(node.name, node.node.labels(node.name), node.pods)
 
-    def _broken_gangs(self, candidates: Sequence[Candidate]) -> dict[str, Unschedulable]:
-        """Return the pods of the candidates without which a gang that runs would have fewer members than it needs."""
-        leaving = {candidate.state.node.metadata.name for candidate in candidates if candidate.state.node is not None}
-        leaving |= {state.node.metadata.name for state in self._basis.nodes if state.is_leaving and state.node}
-        moving = {pod.key for candidate in candidates for pod in candidate.pods}
-        needed_pods: dict[str, Unschedulable] = {}
-        for gang in gangs_of(self._cluster.store, self._basis.objects.pods):
-            running = gang.placed_members
-            staying_count = sum(pod.node_name not in leaving for pod in running)
-            # A gang that is below its minimum already is broken whatever goes.
-            if staying_count < gang.min_count <= len(running):
-                text = (
-                    f"the gang {gang.key} needs {gang.min_count} of its pods, and {staying_count} would be left while "
-                    "others move"
-                )
-                needed_pods |= {pod.key: Unschedulable(pod, text) for pod in running if pod.key in moving}
-        return needed_pods
+    def broken_gangs(self, candidates: Sequence[Candidate]) -> Sequence[BrokenGang]:
+        """Return the gangs that would have fewer running members than they need while those of the candidates move."""
+        return list(broken_gangs(self._basis, names_of(candidates)))
 
     def _objects_with_leaving(self, candidates: Sequence[Candidate]) -> ClusterObjects:
         """Return the objects with the candidates' NodeClaims being deleted."""

@@ -21,6 +21,7 @@ from podium.provisioner.disruption.conditions import conditions_of
 from podium.provisioner.disruption.consolidation import Command
 from podium.provisioner.disruption.disruption_state import DisruptionState, MakeSimulator
 from podium.provisioner.disruption.simulation import Simulator
+from podium.provisioner.provisioning.idle_gangs import idle_gang_warnings
 from podium.provisioner.provisioning.launching import with_candidates, with_names, within_node_limits
 from podium.provisioner.provisioning.plan import NodePlan, Plan
 from podium.provisioner.provisioning.plan_basis import PlanBasis
@@ -42,6 +43,7 @@ class Removal:
         replacements: What has to be there before they go.
         moves: By node that stays, the pods that will fit on it.
         savings: Per hour; None if prices are not known.
+        warnings: Sentences about what it ignores: by Karpenter's rules, the gangs that break.
         id: Its name in the log, in Events and in the ConfigMap; empty unless a provisioner carries it out.
     """
 
@@ -51,6 +53,7 @@ class Removal:
     moves: Mapping[str, tuple[Pod, ...]]
     savings: float | None
     command: Command
+    warnings: tuple[str, ...] = ()
     id: str = ""
 
     def with_id(self, name: str) -> Removal:
@@ -88,7 +91,8 @@ class Planner:
         basis = self.basis(objects)
         plan = provision(basis, now_s)
         nodes = with_names(objects, with_candidates(basis, plan.nodes))
-        return replace(plan, nodes=within_node_limits(basis, nodes), warnings=basis.warnings)
+        plan = replace(plan, nodes=within_node_limits(basis, nodes))
+        return replace(plan, warnings=(*basis.warnings, *idle_gang_warnings(basis, plan)))
 
     def removal(
         self,
@@ -151,6 +155,10 @@ class Planner:
         fault = methods.consolidation_fault(state, command)
         return removal if fault is None else self._wording(fault)
 
+    def objection(self, removal: Removal, objects: ClusterObjects) -> str:  # noqa: ARG002
+        """Return why the nodes must not go once their replacements are there: Karpenter does not look again."""
+        return ""
+
     def _wording(self, text: str) -> str:
         return in_own_words(text) if self.in_own_words else in_karpenters_words(text)
 
@@ -168,13 +176,13 @@ class Planner:
 
 def _removal(state: DisruptionState, reason: DisruptionReason, command: Command) -> Removal:
     names = tuple(candidate.name for candidate in command.candidates)
+    replacements = with_names(state.basis.objects, with_candidates(state.basis, command.replacements), frozenset(names))
     return Removal(
         reason=reason,
         nodes=names,
-        replacements=with_names(
-            state.basis.objects, with_candidates(state.basis, command.replacements), frozenset(names)
-        ),
+        replacements=replacements,
         moves=command.simulation.plan.existing if command.simulation is not None else {},
         savings=command.shown_savings(state.basis.well_known),
         command=command,
+        warnings=tuple(state.simulator.warnings(command.candidates, replacements)),
     )

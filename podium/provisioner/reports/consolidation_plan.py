@@ -270,7 +270,7 @@ def _planned_command(
         held=aftermath.held,
         savings=command.savings(state.basis.well_known),
         is_priced=command.is_priced,
-        warnings=tuple(state.simulator.warnings(aftermath.new)),
+        warnings=tuple(state.simulator.warnings(command.candidates, aftermath.new)),
     )
 
 
@@ -301,6 +301,8 @@ def _blockers(state: DisruptionState, rules: Rules) -> Iterator[tuple[str, tuple
                 )
             if is_fit and not candidate.is_empty:
                 texts += _search_text(methods.alone(state, candidate, rules))
+            elif is_fit:
+                texts += (broken_gang.text for broken_gang in state.simulator.broken_gangs([candidate]))
         yield node.name, tuple(texts)
 
 

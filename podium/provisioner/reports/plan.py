@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Final
 
-from podium.engine.store import ObjectStore
 from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.amounts import amount_text, amount_texts
 from podium.objects.core import Pod
@@ -25,6 +24,7 @@ from podium.provisioner.apis.objects import NodePool
 from podium.provisioner.cloudprovider.catalogue import Catalogue
 from podium.provisioner.cloudprovider.instance_types import InstanceType, in_price_and_name_order
 from podium.provisioner.provisioning.causes import unavailable_text
+from podium.provisioner.provisioning.idle_gangs import idle_gang_warnings
 from podium.provisioner.provisioning.passes import PASSES_MAX, Passes, plan_passes
 from podium.provisioner.provisioning.plan import NodePlan, Plan, in_label, node_claim_json
 from podium.provisioner.provisioning.plan_basis import PlanBasis
@@ -32,7 +32,6 @@ from podium.provisioner.provisioning.reasons import in_karpenters_words, in_own_
 from podium.provisioner.provisioning.solve import Solver
 from podium.provisioner.provisioning.templates import unusable_reason
 from podium.provisioner.provisioning.topology import pool_requirements
-from podium.provisioner.reports.idle_gangs import idle_gang_warnings
 from podium.provisioner.scheduling.amounts import requests_of, total
 from podium.provisioner.scheduling.device_use import NO_DEVICES, DeviceUse
 from podium.provisioner.scheduling.pod_requirements import pod_requirements
@@ -65,7 +64,6 @@ class PlanReport:
         basis: PlanBasis,
         now_s: float,
         devices: DeviceUse = NO_DEVICES,
-        groups: ObjectStore | None = None,
         limit: TimeLimit = UNLIMITED,
         *,
         one_pass: bool = False,
@@ -75,13 +73,12 @@ class PlanReport:
         Args:
             now_s: the time, in seconds since the epoch.
             devices: those for resource claims, only to be shown. Karpenter plans no pod that has such claims.
-            groups: the PodGroups. Karpenter knows none of them; a gang that does not start is warned about.
             limit: when to end with the pods planned by then; the plan is partial then.
             one_pass: whether to end with the first pass of Karpenter's loop, though a further one would place more.
         """
         passes = plan_passes(basis, now_s, limit, 1 if one_pass else PASSES_MAX)
-        warnings = () if groups is None else idle_gang_warnings(passes.total, basis.objects.pods, groups)
-        plan = replace(passes.total, devices=(devices, devices), warnings=tuple(warnings))
+        warnings = tuple(idle_gang_warnings(basis, passes.total))
+        plan = replace(passes.total, devices=(devices, devices), warnings=warnings)
         return cls(basis, plan, limit.is_noticed, passes)
 
     def as_dict(self) -> dict[str, Any]:

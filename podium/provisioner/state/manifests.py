@@ -6,6 +6,7 @@ has looked at, and the pods of workloads that are only planned. Never reads a fi
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -18,12 +19,14 @@ from podium.engine.derivation.control_objects import ControlObjects, count_at, g
 from podium.engine.derivation.controllers import SyncContext, sync_job
 from podium.engine.derivation.pods import named_pod, sample_pod, stateful_set_pod
 from podium.engine.derivation.workload_kinds import PodTemplate, replicas_of, templates_in
+from podium.engine.errors import ManifestError
 from podium.engine.files import LocatedManifest
-from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest, is_namespaced, resource_of
+from podium.engine.gangs import GROUPS
+from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest, is_namespaced, read_manifest, resource_of
 from podium.objects.core import Taint
 from podium.objects.errors import FieldError
 from podium.objects.meta import NamespacedObject, ObjectMeta
-from podium.objects.resource_types import ALL, PODS, ResourceType
+from podium.objects.resource_types import ALL, PODS, KubeObject, ResourceType
 from podium.objects.unreadable import unread_field
 from podium.objects.wire import without_nulls
 from podium.provisioner.apis.labels import NODE_CLASS
@@ -98,12 +101,14 @@ def read_cluster(
     """
     admission = Admission(item.manifest for item in objects_found)
     first_seen: dict[tuple[str, str, str], tuple[Manifest, str]] = {}
+    groups: list[tuple[ResourceType[Any], KubeObject]] = []
     warnings: dict[str, None] = {}
     for item in objects_found:
         manifest = item.manifest
         kind = str(manifest["kind"])
         if not _is_read(manifest):
             warnings.update(_not_counted(manifest))
+            groups += _pod_group(manifest)
             continue
         metadata = _metadata(item, kind)
         identity = (kind, str(metadata["namespace"]), str(metadata["name"]))
@@ -125,7 +130,15 @@ def read_cluster(
         on_fault=None if on_fault is None else lambda fault, kind, part: on_fault(_consequence(fault, kind, part)),
     )
     pools = tuple(map(completed_pool, objects.node_pools))
-    return dataclasses.replace(objects, node_pools=pools, warnings=tuple(warnings))
+    return dataclasses.replace(objects, node_pools=pools, others=tuple(groups), warnings=tuple(warnings))
+
+
+def _pod_group(manifest: Manifest) -> Iterator[tuple[ResourceType[Any], KubeObject]]:
+    """Yield the PodGroup; one that cannot be read is as if it were not there, and other objects are left out."""
+    if (resource := resource_of(manifest)) in GROUPS:
+        # One broken object must not keep all others from being planned.
+        with contextlib.suppress(ManifestError):
+            yield resource, read_manifest(manifest, resource)
 
 
 def _not_counted(manifest: Manifest) -> dict[str, None]:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
+from podium.engine.files import LocatedManifest
 from podium.objects.core import Pod
+from podium.provisioner.apis.objects import ClusterObjects
 from podium.provisioner.cloudprovider.catalogue import Catalogue, read_catalogue
 from podium.provisioner.provisioning.provisioner import plan_provisioning
+from podium.provisioner.state.manifests import read_cluster
 from podium.provisioner.state.reading import read_objects
 from podium.provisioner.state.settings import Settings
 
@@ -69,6 +73,14 @@ def instance_type(
         "resources": {"cpu": str(cpu), "memory": memory, "pods": str(pods), "ephemeral-storage": "20Gi"},
         "offerings": offerings,
     }
+
+
+def read_with_groups(documents: Iterable[Document]) -> ClusterObjects:
+    """The objects that planning reads, and the PodGroups among them."""
+    documents = list(documents)
+    groups = [document for document in documents if document["kind"] == "PodGroup"]
+    objects = read_objects([document for document in documents if document["kind"] != "PodGroup"])
+    return replace(objects, others=read_cluster([LocatedManifest(group, "group") for group in groups]).others)
 
 
 TYPES = (

@@ -10,7 +10,16 @@ from podium.provisioner.disruption.disruption_state import DisruptionState
 from podium.provisioner.reports.disruption_report import plan_disruption
 from podium.provisioner.state.reading import read_objects
 from podium.provisioner.state.settings import Settings
-from tests.unit.provisioner.clusters import CAPACITY_TYPE, HOSTNAME, NOW, ZONE, Document, catalogue, instance_type
+from tests.unit.provisioner.clusters import (
+    CAPACITY_TYPE,
+    HOSTNAME,
+    NOW,
+    ZONE,
+    Document,
+    catalogue,
+    instance_type,
+    read_with_groups,
+)
 from tests.unit.provisioner.clusters import node_pool as any_node_pool
 
 TYPES = tuple(instance_type(f"c-{cpu}", cpu, f"{2 * cpu}Gi", 50) for cpu in (1, 2, 4, 8, 16))
@@ -131,7 +140,7 @@ def state_of(
     *objects: Document | Sequence[Document], types: Iterable[Document] = TYPES, **settings: Any
 ) -> DisruptionState:
     """The cluster now."""
-    return DisruptionState.of(read_objects(cluster(*objects)), catalogue(*types), Settings(**settings), NOW)
+    return DisruptionState.of(read_with_groups(cluster(*objects)), catalogue(*types), Settings(**settings), NOW)
 
 
 def disruption_plan(

@@ -15,9 +15,11 @@ import msgspec
 from podium.client.backoff import Backoff, BackoffPolicy
 from podium.client.informer_set import InformerSet
 from podium.client.session import ApiSession
+from podium.engine.gangs import GROUPS
 from podium.objects.api_errors import ApiError, Forbidden
+from podium.objects.resource_types import POD_GROUPS
 from podium.objects.wire import BrokenObject
-from podium.provisioner.apis.objects import ProvidedNode
+from podium.provisioner.apis.objects import ClusterObjects, ProvidedNode
 from podium.provisioner.controller.disruption import DisruptionLoop
 from podium.provisioner.controller.loops import run_again_and_again
 from podium.provisioner.controller.nominations import Nominations
@@ -33,6 +35,8 @@ from tests.unit.provisioner.clusters import TYPES, Document, catalogue, node_poo
 from tests.virtual_time import LoopClock
 
 T = TypeVar("T")
+
+RESOURCES = {**WATCHED, **OVERLAYS, POD_GROUPS.kind: POD_GROUPS}
 
 
 class World:
@@ -54,6 +58,8 @@ class World:
         self.list_error: ApiError | None = None
         self.kept_nodes: set[str] = set()
         """Nodes whose removal is refused."""
+        self.objection = ""
+        """Why nodes whose replacements are there must not go."""
         self.ahead_s = 0.0
         """By how much the wall clock is set forward, or back."""
 
@@ -87,7 +93,7 @@ class Bench:
         self.removals: list[Removal] = []
         self._informers = informers = InformerSet(cast(ApiSession, None), clock=clock, random=Random(0))
         self.watched = cluster = WatchedCluster(
-            informers, clock, removes_own_only=removes_own_only, has_overlays=settings.uses_overlays
+            informers, clock, None, GROUPS, removes_own_only=removes_own_only, has_overlays=settings.uses_overlays
         )
         self.planner = planner = Planner(catalogue(*TYPES[:2]), settings)
         self.purchasing = purchasing = Purchasing(self, cluster, clock)
@@ -97,7 +103,7 @@ class Bench:
         )
         self.disruption = DisruptionLoop(
             cluster,
-            planner,
+            self,
             self,
             purchasing,
             nominations,
@@ -107,7 +113,7 @@ class Bench:
             period_s=period_s,
             validated_after_s=15.0,
         )
-        for kind in (*WATCHED.values(), *(OVERLAYS.values() if settings.uses_overlays else ())):
+        for kind in (*WATCHED.values(), *GROUPS, *(OVERLAYS.values() if settings.uses_overlays else ())):
             informers.informer(kind).set_synced()
         for document in world.documents.values():
             self.see(document)
@@ -132,7 +138,7 @@ class Bench:
             self.see(document)
 
     def see(self, document: Document) -> None:
-        resource = {**WATCHED, **OVERLAYS}[document["kind"]]
+        resource = RESOURCES[document["kind"]]
         self._informers.informer(resource).put(msgspec.convert(document, resource.type))
 
     def see_broken(self, kind: str, name: str) -> None:
@@ -143,7 +149,7 @@ class Bench:
     def drop(self, document: Document) -> None:
         """An object that is gone."""
         del self.world.documents[document["kind"], document["metadata"]["name"]]
-        resource = {**WATCHED, **OVERLAYS}[document["kind"]]
+        resource = RESOURCES[document["kind"]]
         self._informers.informer(resource).drop(msgspec.convert(document, resource.type))
 
     # ------------------------------------------------------------ the provider
@@ -173,6 +179,19 @@ class Bench:
         if self.world.list_error is not None:
             raise self.world.list_error
         return {name for kind, name in self.world.documents if kind == "Node"}
+
+    # ------------------------------------------------------------ the planner's last look
+
+    def removal(self, objects: ClusterObjects, now_s: float, fixed_nodes: AbstractSet[str]) -> Removal | None:
+        return self.planner.removal(objects, now_s, fixed_nodes)
+
+    def validate(
+        self, removal: Removal, objects: ClusterObjects, now_s: float, fixed_nodes: AbstractSet[str]
+    ) -> Removal | str:
+        return self.planner.validate(removal, objects, now_s, fixed_nodes)
+
+    def objection(self, removal: Removal, objects: ClusterObjects) -> str:
+        return self.world.objection
 
     # ------------------------------------------------------------ what is reported
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import anyio
 import pytest
+from structlog.testing import capture_logs
 
 from podium.objects.api_errors import Forbidden
+from tests.gang_manifests import UPSTREAM, group
 from tests.unit.provisioner.clusters import Document, managed_node, node_claim, pod
 from tests.unit.provisioner.controller.bench import Bench, World, on_demand_pool
 from tests.virtual_time import VIRTUAL_TIME
@@ -64,6 +66,35 @@ async def test_a_node_that_is_too_large_is_replaced_before_it_goes(anyio_backend
     assert world.removals == [name]
     assert len(world.creations) == 2
     assert bench.removals[0].replacements[0].name == world.creations[1]
+
+
+async def test_a_node_stays_if_it_must_not_go_any_more_once_its_replacement_is_there(anyio_backend: object) -> None:
+    world, _, running = await with_a_node("3")
+    small = {**running, "spec": {**running["spec"], "containers": [{"name": "main"}]}}
+    bench = Bench(world)
+    bench.put(small)
+    world.objection = "the gang default/train needs 2 of its pods, and 1 would be left while others move"
+    with capture_logs() as logs:
+        async with bench.running(disrupts=True):
+            await anyio.sleep(18.0)
+    assert (world.removals, len(world.creations), bench.removals) == ([], 2, [])
+    assert [entry["why"] for entry in logs if entry["event"] == "Nodes are not removed after all"] == [world.objection]
+
+
+async def test_a_removal_by_karpenters_rules_that_breaks_a_gang_says_so(anyio_backend: object) -> None:
+    world, name, running = await with_a_node("3")
+    member = {**running["spec"], "schedulingGroup": {"podGroupName": "train"}, "containers": [{"name": "main"}]}
+    bench = Bench(world)
+    bench.put({**running, "spec": member}, group(UPSTREAM, 1))
+    with capture_logs() as logs:
+        async with bench.running(disrupts=True):
+            await anyio.sleep(18.0)
+    assert world.removals == [name]
+    text = "the gang default/train needs 1 of its pods, and 0 would be left while others move, since "
+    assert [entry["what"].startswith(text) for entry in logs if entry["event"] == "A removal ignores something"] == [
+        True
+    ]
+    assert [warning.startswith(text) for warning in bench.removals[0].warnings] == [True]
 
 
 async def test_a_node_stays_if_its_replacement_cannot_be_bought(anyio_backend: object) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import anyio
 import pytest
+from structlog.testing import capture_logs
 
 from podium.objects.api_errors import Forbidden, OutcomeUnknown, Unreachable
+from tests.gang_manifests import UPSTREAM, group
 from tests.unit.provisioner.clusters import Document, pod
 from tests.unit.provisioner.controller.bench import Bench, World, on_demand_pool
 from tests.virtual_time import VIRTUAL_TIME
@@ -39,6 +41,20 @@ async def test_pods_that_come_together_are_planned_together(anyio_backend: objec
     (plan,) = bench.plans
     assert sorted(len(node.pods) for node in plan.nodes) == [3, 3]
     assert sorted(world.creations) == sorted(node.name for node in plan.nodes)
+
+
+async def test_a_gang_that_does_not_start_is_warned_about_once(anyio_backend: object, world: World) -> None:
+    bench = Bench(world)
+    bench.put(on_demand_pool(limits={"cpu": "4"}), group(UPSTREAM, 2))
+    bench.put(*(pod(f"train-{index}", cpu="3", schedulingGroup={"podGroupName": "train"}) for index in range(2)))
+    with capture_logs() as logs:
+        async with bench.running():
+            await anyio.sleep(2.0)
+    (plan,) = bench.plans
+    (warning,) = plan.warnings
+    assert "the gang default/train (scheduling.k8s.io) does not start" in warning
+    assert "these new nodes will be idle: 1 default of NodePool pool" in warning
+    assert [entry["what"] for entry in logs if entry["event"] == "A plan has a warning"] == [warning]
 
 
 async def test_pods_that_still_wait_are_planned_again_and_nothing_is_bought_twice(world: World) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any, cast
 
 import anyio
@@ -47,7 +48,7 @@ def objects() -> ClusterObjects:
 
 
 async def purchases_and_events(
-    types: Catalogue | None, *, in_own_words: bool = False
+    types: Catalogue | None, *, in_own_words: bool = False, warnings: tuple[str, ...] = ()
 ) -> tuple[dict[str, Any], list[Event]]:
     """Return the ConfigMap's purchases, and the Events."""
     client, events = Client(), list[Event]()
@@ -62,7 +63,7 @@ async def purchases_and_events(
     )
     planner = Planner(types, Settings(), in_own_words=in_own_words)
     purchases = planner.plan(objects(), NOW)
-    purchases = purchases.with_id("a1b2c3")
+    purchases = replace(purchases.with_id("a1b2c3"), warnings=warnings)
     status.record_plan(purchases, purchases.nodes)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(status.run)
@@ -75,6 +76,13 @@ async def test_prices_are_those_of_the_catalogue() -> None:
     purchases, _ = await purchases_and_events(catalogue())
     (bought,) = purchases["newNodes"]
     assert purchases["pricePerHour"] == bought["price"] == pytest.approx(0.14)
+
+
+async def test_the_config_map_has_the_warnings_of_the_plan() -> None:
+    purchases, _ = await purchases_and_events(catalogue())
+    assert "warnings" not in purchases
+    purchases, _ = await purchases_and_events(catalogue(), warnings=("the gang default/train does not start",))
+    assert purchases["warnings"] == ["the gang default/train does not start"]
 
 
 async def test_without_a_catalogue_there_are_none() -> None:

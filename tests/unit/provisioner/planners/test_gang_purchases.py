@@ -194,3 +194,48 @@ def test_a_label_of_the_pool_may_be_the_domain():
     pools = [node_pool(name, labels={"rack": name}, limits={"cpu": cpu}) for name, cpu in (("r1", "4"), ("r2", "8"))]
     plan = _plan(group(UPSTREAM, 2, **_topology("rack")), *_members(UPSTREAM, 2), *pools)
     assert ({node.pool for node in plan.nodes}, _gang(plan).starts) == ({"r2"}, True)
+
+
+def _basic(key: str):
+    spec = {"schedulingPolicy": {"basic": {}}, "schedulingConstraints": {"topology": [{"key": key}]}}
+    return {**group(UPSTREAM, 1), "spec": spec}
+
+
+def test_pods_of_a_group_of_the_basic_policy_get_nodes_in_one_domain():
+    cheap = instance_type("c-4", 4, "8Gi", price=1.0, zones=("zone-3",))
+    dear = instance_type("d-4", 4, "8Gi", price=9.0)
+    plan = _plan(_basic(ZONE), *_members(UPSTREAM, 3), types=(cheap, dear))
+    assert set(_zones(plan)) == {"zone-3"}
+    assert (plan.unschedulable, _gang(plan)) == ({}, PlannedGang("default/train", UPSTREAM, 0, 3, 3))
+
+
+def test_pods_of_a_group_of_the_basic_policy_start_in_part_within_the_limits():
+    old_node = node("old", cpu="4", zone="zone-2")
+    plan = _plan(_basic(ZONE), *_members(UPSTREAM, 3), old_node, node_pool(limits={"nodes": "1"}), types=TYPES[:1])
+    assert (list(plan.existing), _zones(plan), len(plan.unschedulable)) == (["old"], ["zone-2"], 1)
+    assert _gang(plan).starts
+    (reason,) = plan.reasons.values()
+    assert reason.startswith(f"the members of default/train share one value of {ZONE}: 0/2 nodes are available")
+
+
+def test_a_group_of_the_basic_policy_on_one_node_gets_the_one_that_takes_most():
+    plan = _plan(_basic(HOSTNAME), *_members(UPSTREAM, 3))
+    assert (_bought(plan), [len(node.pods) for node in plan.nodes], len(plan.unschedulable)) == (["c-8"], [2], 1)
+
+
+def _whole_gang(key: str):
+    return group(UPSTREAM, 3, **_topology(key))
+
+
+@pytest.mark.parametrize("make_group", [_basic, _whole_gang])
+def test_nothing_is_bought_for_members_whose_group_runs_on_another_node(make_group):
+    running = _member(UPSTREAM, "train-9", node="old")
+    plan = _plan(make_group(HOSTNAME), running, *_members(UPSTREAM, 2), node("old", cpu="4"))
+    assert plan.nodes == ()
+    assert len(plan.unschedulable) == 2
+
+
+def test_a_group_of_the_basic_policy_without_a_domain_is_planned_pod_by_pod():
+    policy = {**group(UPSTREAM, 1), "spec": {"schedulingPolicy": {"basic": {}}}}
+    plan = _plan(policy, *_members(UPSTREAM, 3), node_pool(limits={"cpu": "8"}))
+    assert (plan.gangs, len(plan.unschedulable)) == ((), 1)

@@ -11,9 +11,18 @@ from podium.cli.options.configuration import usable
 from podium.provisioner.apis.objects import ClusterObjects
 from podium.provisioner.planners.placing_planner import PlacingPlanner
 from podium.provisioner.planners.planner import Planner
-from podium.provisioner.state.reading import read_objects
 from podium.provisioner.state.settings import Settings
-from tests.unit.provisioner.clusters import CAPACITY_TYPE, NOW, catalogue, daemon_set, owned_by, pod, requirement
+from tests.gang_manifests import UPSTREAM, group
+from tests.unit.provisioner.clusters import (
+    CAPACITY_TYPE,
+    NOW,
+    catalogue,
+    daemon_set,
+    owned_by,
+    pod,
+    read_with_groups,
+    requirement,
+)
 from tests.unit.provisioner.fleets import INSTANCE_TYPE, TYPES, cluster, machine, node_pool
 
 BY_KARPENTER = Planner(catalogue(*TYPES), Settings())
@@ -22,7 +31,7 @@ STAYS = frozenset({"b"})
 
 def objects(*parts: object) -> ClusterObjects:
     pool = node_pool(requirements=[requirement(CAPACITY_TYPE, "In", "on-demand")])
-    return read_objects(cluster(*parts, pool))  # type: ignore[arg-type]
+    return read_with_groups(cluster(*parts, pool))  # type: ignore[arg-type]
 
 
 def planner(path: Path, *instance_types: str) -> PlacingPlanner:
@@ -59,3 +68,20 @@ def test_the_pods_of_a_daemon_set_stay_and_keep_their_room(tmp_path: Path, cpu: 
     cluster_objects = objects(machine("a"), machine("b"), daemon_set(), *agents, *other_pods)
     removal = planner(tmp_path / "any.yaml").removal(cluster_objects, NOW, STAYS)
     assert (removal is not None) is goes
+
+
+def _gang(*nodes: str) -> list[dict[str, object]]:
+    return [pod(f"train-{name}", node=name, schedulingGroup={"podGroupName": "train"}) for name in nodes]
+
+
+def test_a_removal_is_objected_to_once_it_would_break_a_gang(tmp_path: Path) -> None:
+    podium = planner(tmp_path / "any.yaml")
+    nodes = [*machine("a"), *machine("b", 8), *machine("c", 8), group(UPSTREAM, 2)]
+    first_objects = objects(nodes, _gang("a", "b", "c"))
+    removal = podium.removal(first_objects, NOW, frozenset("bc"))
+    assert removal is not None
+    assert (removal.nodes, removal.warnings, podium.objection(removal, first_objects)) == (("a",), (), "")
+    # Meanwhile one of the other members has ended.
+    text = "the gang default/train needs 2 of its pods, and 1 would be left while others move"
+    assert podium.objection(removal, objects(nodes, _gang("a", "b"))) == text
+    assert BY_KARPENTER.objection(removal, objects(nodes, _gang("a", "b"))) == ""

@@ -17,6 +17,7 @@ from tests.unit.provisioner.clusters import (
     catalogue,
     daemon_set,
     pod,
+    read_with_groups,
     requirement,
     spread,
 )
@@ -31,17 +32,19 @@ def _bought_for(simulation: Simulation) -> list[list[str]]:
     return [[pod.key for pod in node.pods] for node in simulation.plan.nodes]
 
 
-def _without(name: str, *parts) -> Simulation:
+def _state(*parts) -> DisruptionState:
     objects = cluster(*parts, node_pool(requirements=[requirement(CAPACITY_TYPE, "In", "on-demand")]))
     running_cluster = Cluster.load(
         [{"apiVersion": "v1", **manifest} for manifest in objects if manifest["kind"] in ("Node", "Pod", "PodGroup")]
     )
     make = partial(PlacingSimulator, running_cluster)
-    read = read_objects([manifest for manifest in objects if manifest["kind"] != "PodGroup"])
-    state = DisruptionState.of(read, catalogue(*TYPES), Settings(), NOW, make)
+    return DisruptionState.of(read_with_groups(objects), catalogue(*TYPES), Settings(), NOW, make)
+
+
+def _without(name: str, *parts) -> Simulation:
+    state = _state(*parts)
     simulation = state.simulator.without([candidate for candidate in state.candidates if candidate.name == name])
     assert simulation is not None
-    assert len(running_cluster.nodes) == sum(manifest["kind"] == "Node" for manifest in objects)
     return simulation
 
 
@@ -173,3 +176,32 @@ def test_a_member_that_its_gang_can_do_without_for_a_while_may_move():
 def test_a_member_of_a_gang_that_is_broken_already_has_no_other_place():
     simulation = _without("a", machine("a"), machine("b"), *_gang(1, "a", 3))
     assert simulation.stranded == {"default/train-0": "only 1 of the 3 pods that it needs exist"}
+
+
+def _free_gang(nodes: str, min_count: int):
+    """A gang whose pods cost nothing to evict, so that their nodes count as empty."""
+    cheapest = {"annotations": {"controller.kubernetes.io/pod-deletion-cost": "-2147483648"}}
+    members = [
+        pod(f"train-{name}", node=name, metadata=cheapest, schedulingGroup={"podGroupName": "train"}) for name in nodes
+    ]
+    return [group(UPSTREAM, min_count), *members]
+
+
+def test_nodes_that_count_as_empty_stay_as_far_as_a_gang_needs_their_pods():
+    names = "abc"
+    plan = plan_consolidation(_state(*map(machine, names), machine("big", 16), *_free_gang(names, 2)))
+    assert len([name for name in plan.commands[0].nodes if name in names]) == 1
+    assert all(plan.blockers[name] for name in names if name in plan.blockers)
+
+
+def test_nodes_that_count_as_empty_are_kept_with_the_gang_as_the_reason():
+    plan = plan_consolidation(_state(machine("a"), machine("b"), *_free_gang("ab", 2)))
+    text = "the gang default/train needs 2 of its pods, and 1 would be left while others move"
+    assert (plan.commands, plan.blockers) == ((), {"a": (text,), "b": (text,)})
+
+
+def test_pods_of_a_gang_that_have_ended_do_not_count():
+    status = {"phase": "Succeeded"}
+    member = {"schedulingGroup": {"podGroupName": "train"}}
+    gang = [pod("train-0", node="a", **member), pod("train-1", node="b", status=status, **member)]
+    assert "default/train-0" in _without("a", machine("a"), machine("b"), group(UPSTREAM, 1), *gang).stranded

@@ -10,8 +10,9 @@ import pytest
 from podium.provisioner.disruption.disruption_state import DisruptionState
 from podium.provisioner.disruption.searches import Search
 from podium.provisioner.reports.consolidation_plan import ConsolidationOptions, ConsolidationPlan, plan_consolidation
+from tests.gang_manifests import UPSTREAM, group
 from tests.looks import after_looks
-from tests.unit.provisioner.clusters import CAPACITY_TYPE, node, pod, requirement
+from tests.unit.provisioner.clusters import CAPACITY_TYPE, Document, node, pod, requirement
 from tests.unit.provisioner.fleets import machine, node_pool, state_of
 from tests.unit.provisioner.random_fleets import against_prefixes, any_fleet
 
@@ -179,3 +180,27 @@ def test_commands_found_in_time_are_the_first_of_all_and_partial() -> None:
         ]
         assert (partial_plan.is_partial, limit.is_noticed, partial_plan.as_dict()["partial"]) == (True, True, True)
     assert "partial" not in every.as_dict()
+
+
+def _gang(min_count: int) -> list[Document]:
+    members = [pod(f"train-{name}", node=name, schedulingGroup={"podGroupName": "train"}) for name in "ab"]
+    return [group(UPSTREAM, min_count), *members]
+
+
+def test_by_karpenters_rules_a_gang_that_breaks_is_warned_about_once() -> None:
+    state = state_of(machine("a"), machine("b"), machine("c"), _gang(2), node_pool(requirements=ON_DEMAND))
+    plan = consolidation_plan(state)
+    (warning,) = [text for text in plan.warnings if "gang" in text]
+    nodes = sorted(set(plan.commands[-1].nodes) & {"a", "b"})
+    assert nodes
+    assert warning.startswith(f"the gang default/train needs 2 of its pods, and {2 - len(nodes)} would be left")
+    assert f"since {', '.join(nodes)} go" in warning
+    assert warning.endswith("(--rules podium does not break it)")
+    assert plan.as_dict()["warnings"] == [warning]
+
+
+def test_a_gang_that_keeps_as_many_pods_as_it_needs_is_not_warned_about() -> None:
+    state = state_of(machine("a"), machine("b", 1), _gang(1), node_pool(requirements=ON_DEMAND))
+    plan = consolidation_plan(state)
+    assert [command.nodes for command in plan.commands] == [("a",)]
+    assert plan.warnings == ()

@@ -9,6 +9,7 @@ import pytest
 from podium.engine.files import LocatedManifest
 from podium.objects.errors import FieldError
 from podium.provisioner.state.manifests import pods_of_workloads, read_cluster
+from tests.gang_manifests import COSCHEDULING, UPSTREAM, group
 
 CONTAINER = {"name": "c", "resources": {"limits": {"cpu": "1"}}}
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": {"containers": [CONTAINER]}}
@@ -35,6 +36,14 @@ def test_a_pod_gets_what_an_api_server_would_add() -> None:
 def test_objects_of_other_groups_are_left_out() -> None:
     foreign_pool = {"apiVersion": "hypershift.openshift.io/v1beta1", "kind": "NodePool", "metadata": {"name": "p"}}
     assert read_cluster(documents(foreign_pool)).node_pools == ()
+
+
+def test_pod_groups_of_both_kinds_are_read_and_one_that_is_broken_keeps_no_other_object() -> None:
+    broken_group = {**group(UPSTREAM, 2, "broken"), "spec": {"schedulingPolicy": {"gang": {"minCount": "two"}}}}
+    objects = read_cluster(documents(group(UPSTREAM, 2), broken_group, group(COSCHEDULING, 3), POD))
+    groups = [(resource.group, item.key) for resource, item in objects.others]
+    assert groups == [(UPSTREAM, "default/train"), (COSCHEDULING, "default/train")]
+    assert len(objects.pods) == 1
 
 
 def test_a_pool_without_a_state_counts_as_ready() -> None:
