@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final, Generic
+from typing import Any, Final, Generic, cast
 
 from podium.engine.manifests import Manifest, read_manifest, resource_of
 from podium.framework.contract.handle import Lister
@@ -36,8 +36,7 @@ class StoredObjects(Generic[ObjectT]):
 
     def get(self, key: str) -> ObjectT | None:
         """Return the object with that key, or None."""
-        self._store.note_read(self._resource)
-        return self._store.get(self._resource, key)
+        return self._store.read(self._resource, key)
 
     def list(self) -> Iterable[ObjectT]:
         """Return all objects, in order of namespace and name."""
@@ -125,6 +124,14 @@ class ObjectStore:
     def get(self, resource: ResourceType[ObjectT], key: str) -> ObjectT | None:
         """Return the object of that kind with that key, or None."""
         return self._objects.get(resource.path, {}).get(key)
+
+    def read(self, resource: ResourceType[ObjectT], key: str) -> ObjectT | None:
+        """Return the object as `get` does, for a plugin, so that the read is noted."""
+        objects = self._objects.get(resource.path)
+        if not objects:
+            self.note_read(resource)
+            return None
+        return cast("ObjectT | None", objects.get(key))
 
     def objects(self, resource: ResourceType[ObjectT]) -> Mapping[str, ObjectT]:
         """Return the objects of one kind by key."""

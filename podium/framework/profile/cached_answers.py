@@ -123,12 +123,14 @@ class _Verdicts:
 class CachedFilters:
     """A run of neighbouring filters with cached verdicts. It takes the place of the first of them."""
 
-    __slots__ = ("_meanings", "_numbers", "_of_all", "_parts")
+    __slots__ = ("_meanings", "_numbers", "_of_all", "_parts", "_rejections")
 
     def __init__(self) -> None:
         self._parts: list[_Verdicts] = []
         self._meanings = Meanings()
         self._numbers: IntArray = np.zeros(0, np.int64)
+        self._rejections: int | None = 0
+        """The number of rejected rows, those of nodes that are gone included; None after a plugin failed."""
         self._of_all: tuple[Rows, Rejection | None] | None = None
 
     def append(self, plugin_filter: Filter, scope: Scope) -> None:
@@ -143,6 +145,9 @@ class CachedFilters:
 
         Shape: one entry per row of `rows`.
         """
+        # Where all nodes pass, no attempt needs to look at each of them.
+        if self._rejections == 0:
+            return None
         numbers = self._numbers.take(rows)
         fails = numbers != 0
         places = fails.nonzero()[0]
@@ -172,7 +177,7 @@ class CachedFilters:
 
     def update(self, asking: Asking, rows: Rows, change_scope: Scope) -> None:
         """Refresh rows where something in that scope has changed."""
-        self._of_all = None
+        self._of_all = self._rejections = None
         for part in self._parts:
             if part.scope >= change_scope:
                 part.filter(asking, rows, self._meanings)
@@ -183,10 +188,14 @@ class CachedFilters:
                 numbers = part.numbers[rows]
                 first = np.where(numbers, numbers, first)
             self._numbers[rows] = first
+        self._rejections = int(np.count_nonzero(self._numbers))
 
     def update_few(self, asking: Asking, nodes: Sequence[NodeInfo], change_scope: Scope) -> None:
         """Update the answers node by node; otherwise like `update`."""
-        self._of_all = None
+        rejections = int(np.count_nonzero(self._numbers)) if self._rejections is None else self._rejections
+        if rejections:
+            rejections -= self._count_rejected(nodes)
+        self._of_all = self._rejections = None
         for part in self._parts:
             if part.scope >= change_scope:
                 part.filter_few(asking, nodes, self._meanings)
@@ -194,6 +203,11 @@ class CachedFilters:
             columns = [part.numbers for part in self._parts]
             for node in nodes:
                 self._numbers[node.row] = next((number for column in columns if (number := column[node.row])), 0)
+        self._rejections = rejections + self._count_rejected(nodes)
+
+    def _count_rejected(self, nodes: Sequence[NodeInfo]) -> int:
+        number_of = self._numbers.item
+        return len([node for node in nodes if number_of(node.row)])
 
 
 # ---------------------------------------------------------------- scorers

@@ -54,9 +54,10 @@ class OutsideChanges:
         nodes: set[int] = set()
         pods: set[int] = set()
         for scope, log, number in zip(self._scopes.values(), self._logs, numbers, strict=True):
+            if log.end == number:
+                continue
             rows = log.since(number)
             if rows is None:
                 return None
-            if rows:
-                (nodes if scope is Scope.NODE else pods).update(rows)
+            (nodes if scope is Scope.NODE else pods).update(rows)
         return nodes, pods

@@ -9,7 +9,6 @@ Source: none; it is podium's own.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Final, Literal
 
@@ -163,8 +162,8 @@ class NodeLoad(fwk.TableFilterPlugin, fwk.FilterPlugin, fwk.TableScorePlugin, fw
 
     def outside_changes(self, snapshot: Snapshot) -> ChangeLog[int]:
         """Return the rows on which pods were placed or have settled; another log after a report."""
-        report = self._usable_report()
-        return self._skipped if report is None else self._use.changes(report, snapshot)
+        use = self._current_use(snapshot)
+        return self._skipped if use is None else use.changed_rows
 
     def after_report(self, pod: Pod, old: NodeMetricsReport | None, new: NodeMetricsReport | None) -> fwk.QueueingHint:
         """Queue if a node is below its thresholds now that was above one."""
@@ -175,9 +174,9 @@ class NodeLoad(fwk.TableFilterPlugin, fwk.FilterPlugin, fwk.TableScorePlugin, fw
 
         Shape: one entry per row.
         """
-        if (report := self._usable_report()) is None:
+        if (use := self._current_use(snapshot)) is None:
             return None
-        verdicts: IntArray = self._use.verdicts(report, snapshot).take(rows)
+        verdicts: IntArray = use.verdicts.take(rows)
         return verdicts if verdicts.any() else None
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
@@ -186,16 +185,17 @@ class NodeLoad(fwk.TableFilterPlugin, fwk.FilterPlugin, fwk.TableScorePlugin, fw
 
     def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Return success or UnschedulableAndUnresolvable."""
-        if (report := self._usable_report()) is None:
+        if (use := self._current_use(node.snapshot)) is None:
             return None
-        verdict = int(self._use.verdicts(report, node.snapshot)[node.row])
+        verdict = use.verdicts.item(node.row)
         return self.explain(state, pod, verdict) if verdict else None
 
     def rejection_details(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, int]:
         """Return how high the loads are that keep the pod off these nodes, and how old the metrics are."""
         if (report := self.metrics.report) is None:
             return {}
-        loads = self._use.loads(report, snapshot)[:, rows]
+        self._use.follow(report, snapshot)
+        loads = self._use.loads()[:, rows]
         age_s = self.metrics.age_s
         age = "" if age_s is None else f", measured {age_s:.0f} s ago"
         details = {}
@@ -227,41 +227,49 @@ class NodeLoad(fwk.TableFilterPlugin, fwk.FilterPlugin, fwk.TableScorePlugin, fw
         Raises:
             ScheduleError: a quantity of the pod cannot be parsed.
         """
-        if (report := self._usable_report()) is None:
+        if (use := self._current_use(snapshot)) is None:
             return np.zeros(len(rows), np.int64)
-        return self._use.scores(report, snapshot, rows, self._demanded_amounts(pod))
+        return use.scores(rows, self._demanded_amounts(pod))
 
     def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
         """Score one node as `score_rows`."""
-        if (report := self._usable_report()) is None:
+        if (use := self._current_use(node.snapshot)) is None:
             return 0
-        return self._use.score(report, node.snapshot, node.row, self._demanded_amounts(pod))
+        return use.score(node.row, self._demanded_amounts(pod))
 
     def _demanded_amounts(self, pod: Pod) -> Sequence[int]:
+        spec, amounts = self._last_amounts
+        # Most pods that follow each other are replicas, and each is asked about twice.
+        if pod.spec is spec:
+            return amounts
         try:
             return self._amounts(pod)
         except FieldError as error:
             raise fwk.ScheduleError(str(error)) from error
 
-    def _usable_report(self) -> NodeMetricsReport | None:
-        """Return the latest report; None if there is none, or if it is to be skipped for its age."""
+    def _current_use(self, snapshot: Snapshot) -> NodeUse | None:
+        """Return what is in use by the latest report; None if there is none, or if it is to be skipped for its age."""
         report = self.metrics.report
+        if report is None:
+            return None
         # Without the time at which it was read, as in a question from a file, a report has no age.
-        if report is None or report.fetched_s is None or self.args.when_stale != "skip":
-            return report
-        return None if self.metrics.is_stale(self.args.stale_after_seconds) else report
+        may_be_stale = report.fetched_s is not None and self.args.when_stale == "skip"
+        if may_be_stale and self.metrics.is_stale(self.args.stale_after_seconds):
+            return None
+        self._use.follow(report, snapshot)
+        return self._use
 
     def _amounts(self, pod: Pod) -> Sequence[int]:
         """Return the pod's request for each load; 0 for one that is no resource. Raises: FieldError."""
-        spec, amounts = self._last_amounts
-        # Most pods that follow each other are replicas, and each is asked about twice.
-        if pod.spec is not spec:
-            requests = pod_requests(pod.spec)
-            amounts = [requests.get(name, 0) for name in self._resources]
-            self._last_amounts = pod.spec, amounts
+        requests = pod_requests(pod.spec)
+        amounts = [requests.get(name, 0) for name in self._resources]
+        self._last_amounts = pod.spec, amounts
         return amounts
 
     def _requests(self, pod: Pod) -> Sequence[int]:
+        spec, amounts = self._last_amounts
+        if pod.spec is spec:
+            return amounts
         try:
             return self._amounts(pod)
         except FieldError:
@@ -285,6 +293,10 @@ class NodeUse:
 
     Shape: arrays of several loads have a row for each; columns are the snapshot's rows, or those that are asked for.
     Units: cpu in millicores and memory in bytes, so that requests can be added; other loads as they are.
+
+    Attributes:
+        verdicts: the number of the first load above its threshold, counted from 1; 0 if none is.
+        changed_rows: the log of changed rows; another one once all rows have changed.
     """
 
     def __init__(self, args: NodeLoadArgs, metrics: fwk.NodeMetrics, recent_pods: RecentPods) -> None:
@@ -302,35 +314,23 @@ class NodeUse:
         self._measured: FloatArray = np.zeros((len(args.loads), 0))
         self._unit: FloatArray = self._measured
         self._limits: FloatArray = self._measured
-        self._basis: FloatArray = np.array((self._measured,) * 3)
-        self._used: FloatArray = self._measured
+        self._basis_by_row: FloatArray = np.zeros((0, 3, len(args.loads)))
+        self._recent: FloatArray = self._measured
         self._share_of_unit: FloatArray = self._measured
-        self._verdicts: IntArray = np.zeros(0, np.int64)
         self._free: FloatArray = self._measured
-        self._changed_rows: ChangeLog[int] = ChangeLog(_CHANGES_KEPT)
+        self.verdicts: IntArray = np.zeros(0, np.int64)
+        self.changed_rows: ChangeLog[int] = ChangeLog(_CHANGES_KEPT)
 
-    def verdicts(self, report: NodeMetricsReport, snapshot: Snapshot) -> IntArray:
-        """Return the number of the first load above its threshold, counted from 1; 0 if none is."""
-        self._follow(report, snapshot)
-        return self._verdicts
-
-    def changes(self, report: NodeMetricsReport, snapshot: Snapshot) -> ChangeLog[int]:
-        """Return the log of changed rows; another one once all rows have changed."""
-        self._follow(report, snapshot)
-        return self._changed_rows
-
-    def loads(self, report: NodeMetricsReport, snapshot: Snapshot) -> FloatArray:
+    def loads(self) -> FloatArray:
         """Return the loads in the unit of their thresholds; NaN where one is not measured."""
-        self._follow(report, snapshot)
-        loads: FloatArray = self._used / self._unit
+        loads: FloatArray = (self._measured + self._recent) / self._unit
         return loads
 
-    def scores(self, report: NodeMetricsReport, snapshot: Snapshot, rows: Rows, requests: Sequence[int]) -> IntArray:
+    def scores(self, rows: Rows, requests: Sequence[int]) -> IntArray:
         """Return the weighted sum of the parts from 0 to 1 of each load that are free with these requests.
 
         A load that is not measured on a node has no free part.
         """
-        self._follow(report, snapshot)
         total = np.zeros(len(rows))
         for at, (request, weight) in enumerate(zip(requests, self._weights, strict=True)):
             free = self._free[at].take(rows) - request * self._share_of_unit[at].take(rows)
@@ -339,31 +339,33 @@ class NodeUse:
         scores: IntArray = (total + _HAIR).astype(np.int64)
         return scores
 
-    def score(self, report: NodeMetricsReport, snapshot: Snapshot, row: int, requests: Sequence[int]) -> int:
+    def score(self, row: int, requests: Sequence[int]) -> int:
         """Return what `scores` has for the row; for one row, plain Python is ten times as fast as NumPy."""
-        self._follow(report, snapshot)
         free_of, share_of, total = self._free.item, self._share_of_unit.item, 0.0
         for at, (request, weight) in enumerate(zip(requests, self._weights, strict=True)):
             free = free_of(at, row) - request * share_of(at, row)
             total += weight * (0.0 if free < 0.0 else 1.0 if free > 1.0 else free)
         return int(total + _HAIR)
 
-    def _follow(self, report: NodeMetricsReport, snapshot: Snapshot) -> None:
+    def follow(self, report: NodeMetricsReport, snapshot: Snapshot) -> None:
         """Compute the columns again where the report, the nodes, or the recently placed pods have changed."""
         nodes = snapshot.node_changes
-        sums = self._recent_pods.sums(snapshot, report.window.end - self._args.settling_seconds)
+        is_same = report is self._report and nodes is self._nodes and nodes.end == self._nodes_end
+        # Asked several times for each pod. A pod settles with a new report only.
+        if is_same and not self._recent_pods.changes:
+            return
+        self._recent = self._recent_pods.sums(snapshot, report.window.end - self._args.settling_seconds)
         changed_rows = self._recent_pods.changed_rows
-        if report is not self._report or nodes is not self._nodes or nodes.end != self._nodes_end:
+        if not is_same:
             self._report, self._nodes, self._nodes_end = report, nodes, nodes.end
             self._measure(snapshot)
-            changed_rows = None
-        if changed_rows is None:
-            self._update(sums)
-            self._changed_rows = ChangeLog(_CHANGES_KEPT)
+        if not is_same or changed_rows is None:
+            self._update()
+            self.changed_rows = ChangeLog(_CHANGES_KEPT)
             return
         for row in changed_rows:
-            self._update_row(row, sums)
-            self._changed_rows.append(row)
+            self._update_row(row)
+            self.changed_rows.append(row)
 
     def _measure(self, snapshot: Snapshot) -> None:
         rows = np.arange(len(snapshot.nodes), dtype=np.intp)
@@ -371,30 +373,30 @@ class NodeUse:
         self._unit = np.array([self._unit_of(load, rows, snapshot) for load in self._args.loads])
         means = np.array([self._columns.over(snapshot, rows, load.type).mean for load in self._args.loads])
         shares = np.nan_to_num(1 / (self._unit * self._full), nan=0.0)
-        # In one array, so that a row of all three is read at once.
-        self._basis = np.array((means * self._unit, self._unit * self._thresholds, shares))
-        self._measured, self._limits, self._share_of_unit = self._basis
-        self._used, self._free = self._measured.copy(), np.zeros_like(self._measured)
-        self._verdicts = np.zeros(len(rows), np.int64)
+        basis = np.array((means * self._unit, self._unit * self._thresholds, shares))
+        self._measured, self._limits, self._share_of_unit = basis
+        # A copy, so that a row of all three is read at once.
+        self._basis_by_row = np.ascontiguousarray(basis.transpose(2, 0, 1))
+        self._free = np.zeros_like(self._measured)
+        self.verdicts = np.zeros(len(rows), np.int64)
 
-    def _update(self, sums: FloatArray) -> None:
-        usage = self._measured + sums
+    def _update(self) -> None:
+        usage = self._measured + self._recent
         is_above = usage > self._limits
-        self._used[:] = usage
-        self._verdicts[:] = np.where(is_above.any(axis=0), is_above.argmax(axis=0) + 1, 0)
+        self.verdicts[:] = np.where(is_above.any(axis=0), is_above.argmax(axis=0) + 1, 0)
         self._free[:] = np.where(np.isnan(usage), 0.0, 1 - usage * self._share_of_unit)
 
-    def _update_row(self, row: int, sums: FloatArray) -> None:
+    def _update_row(self, row: int) -> None:
         """Do what `_update` does for the row; for one row, plain Python is ten times as fast as NumPy."""
-        verdict = 0
-        columns = zip(*self._basis[:, :, row].tolist(), sums[:, row].tolist(), strict=True)
+        verdict, free = 0, self._free
+        columns = zip(*self._basis_by_row[row].tolist(), self._recent[:, row].tolist(), strict=True)
         for at, (measured, limit, share, recent) in enumerate(columns):
             usage = measured + recent
             if usage > limit and not verdict:
                 verdict = at + 1
-            self._used[at, row] = usage
-            self._free[at, row] = 0.0 if math.isnan(usage) else 1 - usage * share
-        self._verdicts[row] = verdict
+            # A load that is not measured is NaN, the only number that differs from itself.
+            free[at, row] = 1 - usage * share if usage == usage else 0.0
+        self.verdicts[row] = verdict
 
     def _unit_of(self, load: MeasuredLoad, rows: Rows, snapshot: Snapshot) -> FloatArray:
         if load.name not in _RESOURCES:

@@ -52,7 +52,8 @@ class RecentPods:
         self._placed: dict[str, _RecentPod] = {}
         self._by_time: list[tuple[float, str]] = []
         self._since_s = -math.inf
-        self._changes: list[tuple[str, Sequence[float], int]] = []
+        self.changes: list[tuple[str, Sequence[float], int]] = []
+        """Nodes, and what their sums are to be changed by at the next call; read-only for users."""
         self._sums: FloatArray = np.zeros((count, 0))
         self._nodes: ChangeLog[int] | None = None
         self._nodes_end = -1
@@ -78,23 +79,23 @@ class RecentPods:
                 self._forget(uid)
         nodes = snapshot.node_changes
         is_new = nodes is not self._nodes or nodes.end != self._nodes_end
-        if not (is_new or self._changes):
+        if not (is_new or self.changes):
             self.changed_rows = _NO_ROWS
             return self._sums
         if is_new:
             self._nodes, self._nodes_end = nodes, nodes.end
             self._sums = np.zeros((self._count, len(snapshot.nodes)))
-            self._changes = [(recent_pod.node_name, recent_pod.amounts, 1) for recent_pod in self._placed.values()]
-        rows = set()
-        for node_name, amounts, sign in self._changes:
-            row = snapshot.row_of.get(node_name)
+            self.changes = [(recent_pod.node_name, recent_pod.amounts, 1) for recent_pod in self._placed.values()]
+        rows, sums, row_of = set(), self._sums, snapshot.row_of
+        for node_name, amounts, sign in self.changes:
+            row = row_of.get(node_name)
             if row is not None:
                 for at, amount in enumerate(amounts):
-                    self._sums[at, row] += sign * amount
+                    sums[at, row] += sign * amount
                 rows.add(row)
-        self._changes = []
+        self.changes = []
         self.changed_rows = None if is_new else rows
-        return self._sums
+        return sums
 
     def _on_pod_change(self, old: Pod | None, new: Pod | None) -> None:
         if old is not None and (new is None or old.node_name != new.node_name):
@@ -120,12 +121,12 @@ class RecentPods:
         if placed_s > self._since_s:
             recent_pod = self._placed[uid] = _RecentPod(placed_s, node_name, self._amounts_of(pod))
             heapq.heappush(self._by_time, (placed_s, uid))
-            self._changes.append((node_name, recent_pod.amounts, 1))
+            self.changes.append((node_name, recent_pod.amounts, 1))
 
     def _forget(self, uid: str) -> None:
         recent_pod = self._placed.pop(uid, None)
         if recent_pod is not None:
-            self._changes.append((recent_pod.node_name, recent_pod.amounts, -1))
+            self.changes.append((recent_pod.node_name, recent_pod.amounts, -1))
 
 
 def _placed_s(pod: Pod, clock: Clock) -> float:

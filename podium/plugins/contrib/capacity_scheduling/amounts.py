@@ -63,6 +63,21 @@ def exceeds(extra: Requests, usage: Requests, limit: Requests, unlisted: int) ->
     return False
 
 
+def sum_exceeds(first: Requests, second: Requests, limit: Requests) -> bool:
+    """Return whether any resource of the sum of both amounts is above the limit, which is 0 for those not listed."""
+    # Written out as well, without making the sum.
+    for name, amount in first.items():
+        if (amount + second[name] if name in second else amount) > limit.get(name, 0):
+            return True
+    for name, amount in second.items():
+        if name not in first and amount > limit.get(name, 0):
+            return True
+    # Of what nothing is in use, only a negative limit of these is exceeded.
+    return min(limit.values(), default=0) < 0 and any(
+        limit.get(name, 0) < 0 and name not in first and name not in second for name in _ALWAYS_LIMITED
+    )
+
+
 def total(amounts: Iterable[Requests]) -> dict[str, int]:
     """Add the amounts up by resource."""
     sums: dict[str, int] = {}

@@ -22,7 +22,15 @@ from podium.objects.requests import Requests, exact_amounts
 from podium.objects.resource_names import CPU
 from podium.objects.resource_types import PODS
 from podium.plugins.contrib.calculations import simple_requests
-from podium.plugins.contrib.capacity_scheduling.amounts import NO_LIMIT, exceeds, limits_of, minus, plus, total
+from podium.plugins.contrib.capacity_scheduling.amounts import (
+    NO_LIMIT,
+    exceeds,
+    limits_of,
+    minus,
+    plus,
+    sum_exceeds,
+    total,
+)
 from podium.plugins.contrib.capacity_scheduling.objects import ELASTIC_QUOTAS, ElasticQuota
 from podium.plugins.shared.followed import Followed
 
@@ -163,8 +171,8 @@ class QuotaState:
 
     def exceeds_max(self, owner: str, extra: Requests) -> bool:
         """Return whether the quota, or one above it, would have more in use than its maximum."""
-        quotas, usage = self.quotas.quotas, self.usage
-        for name in self.line_of(owner):
+        quotas, usage, ancestors = self.quotas.quotas, self.usage, self.quotas.ancestors
+        for name in self.line_of(owner) if ancestors else (owner,):
             if exceeds(extra, usage.get(name, _NOTHING), quotas[name].max, INT64_MAX):
                 return True
         return False
@@ -179,7 +187,7 @@ class QuotaState:
 
     def exceeds_total(self, extra: Requests) -> bool:
         """Return whether all quotas together would have more in use than they are guaranteed together."""
-        return exceeds(plus(self.total, extra), _NOTHING, self.quotas.guaranteed, 0)
+        return sum_exceeds(self.total, extra, self.quotas.guaranteed)
 
     def share_of(self, owner: str, extra: Requests = _NOTHING) -> float:
         """Return how often the quota would use up its guarantee, by the resource of which it would use most."""

@@ -102,8 +102,12 @@ class NodeResourceTopologyMatch(
     def outside_changes(self, snapshot: Snapshot) -> ChangeLog[int]:
         """Return the rows of nodes whose topology has changed."""
         self._topologies.refresh()
-        names = self._topologies.changes.since(self._names_read)
-        self._names_read = self._topologies.changes.end
+        names_log = self._topologies.changes
+        # Most attempts find neither a new report nor another snapshot.
+        if names_log.end == self._names_read and snapshot is self._followed:
+            return self._changed_rows
+        names = names_log.since(self._names_read)
+        self._names_read = names_log.end
         if names is None or snapshot is not self._followed:
             self._followed = snapshot
             self._changed_rows = ChangeLog(_CHANGES_KEPT)

@@ -111,6 +111,32 @@ def test_plugin_is_asked_again_where_something_in_its_scope_has_changed(scope, a
     assert counting.attempts(cache, 1) == nobody_changed
 
 
+@pytest.mark.parametrize("few_rows", [0, 3])
+def test_rejected_nodes_are_left_out_when_they_change_and_after_the_filter_has_failed(few_rows, monkeypatch):
+    monkeypatch.setattr("podium.framework.profile.pod_signature.FEW_ROWS", few_rows)
+    rejected_names: set[str] = set()
+
+    def judge(name: str) -> Status | None:
+        if "failing" in rejected_names:
+            raise OSError("x")
+        return unschedulable("no") if name in rejected_names else None
+
+    profile = framework(
+        node_filter("F", judge, filter_scope=lambda _, spec: Scope.NODE), node_scorer("S", lambda name: 0)
+    )
+    cache = cache_of(*(node(f"n{number}") for number in range(8)))
+    for _ in range(3):
+        decide(profile, pod(), cache.snapshot())
+    counts = []
+    for turn, names in enumerate((set(), {"n1"}, {"n1", "n2"}, {"failing"}, {"n2"}, set(), {"n1"})):
+        rejected_names.clear()
+        rejected_names.update(names)
+        for name in ("n1", "n2"):
+            cache.put_node(node(name, labels={"turn": f"{turn}"}))
+        counts.append(getattr(decide(profile, pod(), cache.snapshot()), "feasible_nodes", 0))
+    assert counts == [8, 7, 6, 0, 7, 8, 7]
+
+
 def test_rows_that_differ_in_a_fork_are_asked_about_again_when_it_is_left():
     counting, cache = Counting(Scope.USAGE), cache_of(node("n0"), node("n1"), node("n2"))
     counting.attempts(cache, 2)
