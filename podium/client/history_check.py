@@ -188,7 +188,8 @@ class HistoryCheck(Generic[ObjectT]):
             return ""
         check_object(answer, resource.api_version, resource.kind, ObjectMeta(name=meta.name, namespace=meta.namespace))
         metadata = self._decode(answer).metadata
-        return metadata.resource_version if metadata.uid == meta.uid else ""
+        # An object that is kept without its uid has its key instead.
+        return metadata.resource_version if meta.uid in (metadata.uid, item.key) else ""
 
     async def _is_delivered(self, changes: list[tuple[ObjectT, str]]) -> bool:
         """Return whether the watch delivers these changes. A watch that is behind but makes progress gets more time."""

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from podium.cluster.closed_nodes import NODE_ITSELF, ClosedNodes, closing_reason
+from podium.cluster.pod_counts import CHANGES_KEPT
 from podium.cluster.pod_groups import PodGroupStates
 from podium.cluster.pod_states import PodEvent, PodState, next_state
 from podium.cluster.pod_usage import PodUsage, pod_usage, pod_usage_without_requests, unread_part
@@ -38,14 +39,6 @@ ReportBroken: TypeAlias = Callable[[Node | Pod, FieldError], None]
 """Called for each object that cannot be parsed in full, once per object and fault."""
 
 
-class _CachedPod(NamedTuple):
-    state: PodState
-    pod: Pod
-    pod_usage: PodUsage
-    unread: str
-    """Which field of the pod cannot be parsed, so that its node is closed; empty if everything that matters can be."""
-
-
 class NodeDump(NamedTuple):
     """The cache's view of one node, for the debug dump. Units: those of the quantities, cpu in milli."""
 
@@ -62,6 +55,7 @@ class Cache:
         pod_usage_of: the usage that a pod adds to its node; raises FieldError if it cannot be parsed.
         pod_groups: the pods of each group, which the cache keeps up to date except for pods that come and go while they
             wait; None if pods are not scheduled in groups.
+        changes_kept: see `Snapshot`.
 
     Invariant: every pod that is assumed or added counts on exactly one node name, whether or not that node exists.
     """
@@ -71,13 +65,14 @@ class Cache:
         report_broken: ReportBroken,
         pod_usage_of: Callable[[Pod], PodUsage] = pod_usage,
         pod_groups: PodGroupStates | None = None,
+        changes_kept: int = CHANGES_KEPT,
     ) -> None:
         self.pod_groups = pod_groups
         self._report_broken = report_broken
         self._pod_usage_of = pod_usage_of
         self._reported: dict[str, str] = {}
-        self._pods: dict[str, _CachedPod] = {}
-        self._on_node: dict[str, dict[str, _CachedPod]] = {}
+        self._pods: dict[str, Pod] = {}
+        self._on_node: dict[str, dict[str, Pod]] = {}
         self._copied: set[str] | None = None
         """The nodes whose pods were copied since the latest fork; None if there was no fork."""
         self._nodes: dict[str, Node] = {}
@@ -85,7 +80,7 @@ class Cache:
         self._assumed: set[str] = set()
         self._closed = ClosedNodes()
         self._opened: list[Node] = []
-        self._snapshot = Snapshot()
+        self._snapshot = Snapshot(changes_kept)
         self._log: list[Callable[[Snapshot], None]] = []
         self._changes = 0
         self._is_held = False
@@ -141,8 +136,8 @@ class Cache:
         self._offers[name] = (allocatable, allowed_pods)
         self._change(lambda snapshot: snapshot.put_node(node, allocatable, allowed_pods))
         if known_node is None:
-            for cached_pod in self._on_node.get(name, {}).values():
-                self._log_add(cached_pod.pod, cached_pod.pod_usage)
+            for pod in self._on_node.get(name, {}).values():
+                self._log_add(pod, self._usage(pod))
             if self._closed.why(name):
                 self._log_closed(name)
         self._note_unread(name, NODE_ITSELF, "" if error is None else closing_reason("the node", error))
@@ -173,7 +168,7 @@ class Cache:
         """
         next_state(self.state_of(pod.uid), PodEvent.ASSUME, pod)
         assumed_pod = pod.on_node(node_name)
-        self._insert(PodState.ASSUMED, assumed_pod)
+        self._insert(assumed_pod)
         self._assumed.add(pod.uid)
         if self.pod_groups is not None:
             self.pod_groups.assume(assumed_pod)
@@ -202,15 +197,15 @@ class Cache:
             CacheError: the pod was added before.
         """
         uid = pod.uid
-        state = next_state(self.state_of(uid), PodEvent.ADD, pod)
+        next_state(self.state_of(uid), PodEvent.ADD, pod)
         if self.pod_groups is not None:
             self.pod_groups.put_assigned(pod)
         cached_pod = self._pods.get(uid)
         if cached_pod is None:
-            self._insert(state, pod)
+            self._insert(pod)
             return
         self._assumed.discard(uid)
-        self._replace(cached_pod, pod, state)
+        self._replace(cached_pod, pod)
 
     def update_pod(self, pod: Pod) -> None:
         """Update a bound pod.
@@ -218,10 +213,10 @@ class Cache:
         Raises:
             CacheError: the pod is not added, or only assumed.
         """
-        state = next_state(self.state_of(pod.uid), PodEvent.UPDATE, pod)
+        next_state(self.state_of(pod.uid), PodEvent.UPDATE, pod)
         if self.pod_groups is not None:
             self.pod_groups.put_assigned(pod)
-        self._replace(self._pods[pod.uid], pod, state)
+        self._replace(self._pods[pod.uid], pod)
 
     def remove_pod(self, pod: Pod) -> None:
         """Stop counting a pod.
@@ -248,8 +243,9 @@ class Cache:
 
     def state_of(self, uid: str) -> PodState:
         """Return the pod's state in the cache."""
-        cached_pod = self._pods.get(uid)
-        return cached_pod.state if cached_pod is not None else PodState.UNKNOWN
+        if uid not in self._pods:
+            return PodState.UNKNOWN
+        return PodState.ASSUMED if uid in self._assumed else PodState.ADDED
 
     def is_assumed(self, uid: str) -> bool:
         """Return True if the pod is assumed: it counts on a node, but the watch has not yet confirmed its binding."""
@@ -257,21 +253,19 @@ class Cache:
 
     def pod(self, uid: str) -> Pod | None:
         """Return the pod as the cache has it, with its node's name, or None if it does not count."""
-        cached_pod = self._pods.get(uid)
-        return cached_pod.pod if cached_pod is not None else None
+        return self._pods.get(uid)
 
     def pods_on(self, node_name: str) -> Iterable[Pod]:
         """Return the pods that count on the node."""
-        return [cached_pod.pod for cached_pod in self._on_node.get(node_name, {}).values()]
+        return list(self._on_node.get(node_name, {}).values())
 
     def dump_node(self, node_name: str) -> NodeDump:
         """Return the cache's view of the node, whether or not it exists. Cost: one step for each of its pods."""
-        on_node = self._on_node.get(node_name, {}).values()
+        pods = list(self._on_node.get(node_name, {}).values())
         totals: Counter[str] = Counter()
-        for cached_pod in on_node:
-            totals.update(cached_pod.pod_usage.requests)
+        for pod in pods:
+            totals.update(self._usage(pod).requests)
         offer = self._offers.get(node_name)
-        pods = [cached_pod.pod for cached_pod in on_node]
         return NodeDump(offer is None, totals, {} if offer is None else offer[0], pods)
 
     def is_overfull_for(self, pod: Pod, *, with_assumed: bool = False) -> bool:
@@ -286,18 +280,18 @@ class Cache:
         Cost: one step for each pod of the node.
         """
         cached_pod = self._pods.get(pod.uid)
-        offer = self._offers.get(cached_pod.pod.node_name) if cached_pod is not None else None
+        offer = self._offers.get(cached_pod.node_name) if cached_pod is not None else None
         if cached_pod is None or offer is None:
             return False
-        on_node = self._on_node[cached_pod.pod.node_name].values()
-        occupants = [occupant for occupant in on_node if with_assumed or occupant.state is PodState.ADDED]
+        on_node = self._on_node[cached_pod.node_name].items()
+        occupants = [occupant for uid, occupant in on_node if with_assumed or uid not in self._assumed]
         allocatable, allowed_pods = offer
         totals: Counter[str] = Counter()
         for occupant in occupants:
-            totals.update(occupant.pod_usage.requests)
+            totals.update(self._usage(occupant).requests)
         return len(occupants) > allowed_pods or any(
             amount and 0 < allocatable.get(name, 0) < totals[name]
-            for name, amount in cached_pod.pod_usage.requests.items()
+            for name, amount in self._usage(cached_pod).requests.items()
         )
 
     # ------------------------------------------------------------ the whole
@@ -365,6 +359,13 @@ class Cache:
         self._report_once(pod.uid, pod, unread)
         return pod_usage, closing_reason("a pod there", unread)
 
+    def _usage(self, pod: Pod) -> PodUsage:
+        """Return the usage of a pod that counts. Cost: a look-up, unless the pod has been resized."""
+        try:
+            return self._pod_usage_of(pod)
+        except FieldError:
+            return pod_usage_without_requests(pod)
+
     def _note_unread(self, node_name: str, giver: str, reason: str) -> None:
         """Record this reason for closing the node, or drop the giver's reason if `why` is empty."""
         if not self._closed.note(node_name, giver, reason) or (node := self._nodes.get(node_name)) is None:
@@ -382,20 +383,20 @@ class Cache:
             self._reported[identity] = str(error)
             self._report_broken(item, error)
 
-    def _insert(self, state: PodState, pod: Pod) -> None:
-        cached_pod = self._keep(_CachedPod(state, pod, *self._read(pod)))
+    def _insert(self, pod: Pod) -> None:
+        pod_usage, unread = self._read(pod)
+        self._keep(pod)
         if pod.node_name in self._nodes:
-            self._log_add(pod, cached_pod.pod_usage)
-        if cached_pod.unread:
-            self._note_unread(pod.node_name, pod.uid, cached_pod.unread)
+            self._log_add(pod, pod_usage)
+        if unread:
+            self._note_unread(pod.node_name, pod.uid, unread)
 
-    def _keep(self, cached_pod: _CachedPod) -> _CachedPod:
-        uid, node_name = cached_pod.pod.uid, cached_pod.pod.node_name
-        self._pods[uid] = cached_pod
-        self._pods_to_change(node_name)[uid] = cached_pod
-        return cached_pod
+    def _keep(self, pod: Pod) -> None:
+        uid = pod.uid
+        self._pods[uid] = pod
+        self._pods_to_change(pod.node_name)[uid] = pod
 
-    def _pods_to_change(self, node_name: str) -> dict[str, _CachedPod]:
+    def _pods_to_change(self, node_name: str) -> dict[str, Pod]:
         """Return the pods on the node, copied first if a fork may share them."""
         pods = self._on_node.get(node_name)
         if pods is None:
@@ -407,31 +408,30 @@ class Cache:
         return pods
 
     def _delete(self, uid: str) -> None:
-        cached_pod = self._pods.pop(uid)
+        name = self._pods.pop(uid).node_name
         self._assumed.discard(uid)
         self._reported.pop(uid, None)
-        name = cached_pod.pod.node_name
         on_node = self._pods_to_change(name)
         del on_node[uid]
         if not on_node:
             del self._on_node[name]
         if name in self._nodes:
             self._change(lambda snapshot: _remove(snapshot, name, uid))
-        if cached_pod.unread:
+        if self._closed.has(name, uid):
             self._note_unread(name, uid, "")
 
-    def _replace(self, cached_pod: _CachedPod, pod: Pod, state: PodState) -> None:
-        former_node_name = cached_pod.pod.node_name
+    def _replace(self, cached_pod: Pod, pod: Pod) -> None:
+        former_node_name = cached_pod.node_name
         if former_node_name != pod.node_name:
             log.warning("Pod has moved to another node", pod=pod.key, node=pod.node_name, before=former_node_name)
             self._delete(pod.uid)
-            self._insert(state, pod)
+            self._insert(pod)
             return
         pod_usage, unread = self._read(pod)
-        self._keep(_CachedPod(state, pod, pod_usage, unread))
+        self._keep(pod)
         if pod.node_name in self._nodes:
             self._change(lambda snapshot: snapshot.replace_pod(snapshot.row_of[pod.node_name], pod, pod_usage))
-        if unread != cached_pod.unread:
+        if unread or self._closed.has(pod.node_name, pod.uid):
             self._note_unread(pod.node_name, pod.uid, unread)
 
     def _log_add(self, pod: Pod, pod_usage: PodUsage) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
@@ -12,37 +11,69 @@ from numpy.typing import NDArray
 
 from podium.objects.core import Node
 
+_FEW_ROWS: Final = 4
+"""How many rows the smallest set holds."""
 
-@dataclass(slots=True)
+_SET_BYTES: Final = 32
+"""What a row takes in a set at least, where it is one of the bytes of all rows otherwise."""
+
+
 class ImageState:
-    """One image by one of its names. The size is what the first node that had it reported."""
+    """One image by one of its names. The size is what the first node that had it reported.
 
-    size_bytes: int
-    rows: set[int] = field(default_factory=set)
-    _presence: NDArray[np.bool_] | None = None
+    The rows are a set while they are few, since most names are those of few nodes, and a byte for each row once they
+    are more or a score has asked for them: a set takes sixty times as much.
+    """
+
+    __slots__ = ("_few_rows", "_presence", "node_count", "size_bytes")
+
+    def __init__(self, size_bytes: int) -> None:
+        self.size_bytes = size_bytes
+        self.node_count = 0
+        self._few_rows: set[int] = set()
+        self._presence: NDArray[np.bool_] | None = None
+
+    def is_on(self, row: int) -> bool:
+        """Return whether the row's node has the image."""
+        presence = self._presence
+        return row in self._few_rows if presence is None else row < len(presence) and presence.item(row)
 
     def presence(self, size: int) -> NDArray[np.bool_]:
         """Return by row, for at least `size` rows, whether the node has the image. The caller must not write to it.
 
-        Cost: one pass over the rows that have it on the first call; updated incrementally from then on.
         Shape: at least `size` entries, one per row.
         """
-        if self._presence is None or len(self._presence) < size:
-            self._presence = np.zeros(size, np.bool_)
-            self._presence[list(self.rows)] = True
-        return self._presence
+        presence = self._presence
+        if presence is None or len(presence) < size:
+            larger = np.zeros(size, np.bool_)
+            if presence is None:
+                larger[list(self._few_rows)] = True
+                self._few_rows = set()
+            else:
+                larger[: len(presence)] = presence
+            presence = self._presence = larger
+        return presence
 
     def set(self, row: int, is_there: bool) -> None:
         """Record whether the row's node has the image."""
-        if is_there:
-            self.rows.add(row)
-        else:
-            self.rows.discard(row)
-        if self._presence is not None:
-            if row < len(self._presence):
-                self._presence[row] = is_there
-            else:
-                self._presence = None
+        if self.is_on(row) == is_there:
+            return
+        self.node_count += 1 if is_there else -1
+        presence = self._presence
+        if presence is None and self.node_count <= max(_FEW_ROWS, row // _SET_BYTES):
+            self._few_rows ^= {row}
+            return
+        if presence is None or row >= len(presence):
+            # In large steps: a node more must not copy the rows of each of its images.
+            presence = self.presence(2 * max(row, *self._few_rows, _FEW_ROWS))
+        presence[row] = is_there
+
+    def copy(self) -> ImageState:
+        """Return an independent copy."""
+        twin = ImageState(self.size_bytes)
+        twin.node_count, twin._few_rows = self.node_count, set(self._few_rows)
+        twin._presence = None if self._presence is None else self._presence.copy()
+        return twin
 
 
 _NAMES_MAX: Final = 10_000
@@ -80,7 +111,7 @@ class ImageIndex:
             state = self._own(name)
             if state is not None:
                 state.set(row, False)
-                if not state.rows:
+                if not state.node_count:
                     del self._states[name]
 
     def get(self, name: str) -> ImageState | None:
@@ -100,5 +131,5 @@ class ImageIndex:
         state = self._states.get(name)
         if state is not None and name in self._shared:
             self._shared.discard(name)
-            state = self._states[name] = ImageState(state.size_bytes, set(state.rows))
+            state = self._states[name] = state.copy()
         return state

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol, TypeAlias
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +98,9 @@ class _Counter:
 
 _GroupKey: TypeAlias = tuple[frozenset[tuple[str, str]], bool]
 
+_label_sets: Final[WeakValueDictionary[int, frozenset[tuple[str, str]]]] = WeakValueDictionary()
+"""The labels in keys by their hash."""
+
 
 @dataclass(slots=True, eq=False)
 class _Group:
@@ -115,10 +119,11 @@ class PodCounts:
 
     Args:
         pods: the current pods by row, a live view.
+        changes_kept: how many changes a fork can undo to get back to its own state. Beyond that it counts anew.
     """
 
-    def __init__(self, pods: PodsByRow) -> None:
-        self.changes = PodChanges(CHANGES_KEPT)
+    def __init__(self, pods: PodsByRow, changes_kept: int = CHANGES_KEPT) -> None:
+        self.changes = PodChanges(changes_kept)
         self._pods = pods
         self._groups: dict[str, dict[_GroupKey, _Group]] = {}
         self._counters: dict[PodQuery, _Counter] = {}
@@ -184,6 +189,7 @@ class PodCounts:
         key = _group_key(pod)
         group = in_namespace.get(key)
         if group is None:
+            key = _shared_key(key)
             group = in_namespace[key] = self._new_group(pod, key)
         group.rows[row] = group.rows.get(row, 0) + 1
         for counter in group.counters:
@@ -288,6 +294,13 @@ class ForkedPodCounts:
 
 def _group_key(pod: Pod) -> _GroupKey:
     return frozenset(pod.metadata.labels.items()), pod.is_terminating
+
+
+def _shared_key(key: _GroupKey) -> _GroupKey:
+    """Return an equal key that another cluster of this process may have: many run the same applications."""
+    labels, is_terminating = key
+    shared_labels = _label_sets.setdefault(hash(labels), labels)
+    return (shared_labels, is_terminating) if shared_labels == labels else key
 
 
 def grown(counts: IntArray, size: int) -> IntArray:

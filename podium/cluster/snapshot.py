@@ -51,11 +51,12 @@ class Snapshot:
     rows of all nodes in the order in which attempts look at them, or of some nodes in a fork that is `restricted_to`
     these. It is not `range(len(snapshot))`: a deleted node leaves its row empty until another one takes it. No row from
     `row_end` on has ever had a node: sums over rows can end there.
+    `changes_kept` is how many changes forks and caches can catch up with or undo; beyond that they begin anew.
     Units: columns of resources hold millicores of cpu, bytes of memory and storage, and counts of any other resource.
     Invariant: a row keeps its node until the node is dropped; then the row may be given to another.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, changes_kept: int = CHANGES_KEPT) -> None:
         self.order: Rows = np.empty(0, np.intp)
         self.row_end = 0
         self.row_of: dict[str, int] = {}
@@ -66,13 +67,13 @@ class Snapshot:
         self.taint_sets: list[tuple[Taint, ...]] = [()]
         self.host_ports = HostPortIndex()
         self.images = ImageIndex()
-        self.node_changes: ChangeLog[int] = ChangeLog(CHANGES_KEPT)
+        self.node_changes: ChangeLog[int] = ChangeLog(changes_kept)
         """The rows whose nodes were added, removed, or changed in a way that can matter to a pod."""
-        self.usage_changes: ChangeLog[int] = ChangeLog(CHANGES_KEPT)
+        self.usage_changes: ChangeLog[int] = ChangeLog(changes_kept)
         """The rows whose usage has changed; not those where a pod's labels have, or it has begun to terminate."""
         self.closed: Mapping[int, str] = {}
         """The rows of closed nodes, which take no new pods, and why: something there cannot be parsed in full."""
-        self.pod_counts: PodCounter = PodCounts(self.pods)
+        self.pod_counts: PodCounter = PodCounts(self.pods, changes_kept)
         self.existing_terms: TermCounter = ExistingTerms(self.pods)
         self.volumes_in_use = VolumesInUse()
         self._allowed_pods: IntArray = np.zeros(0, np.int64)

@@ -9,6 +9,7 @@ from weakref import WeakSet
 
 from podium.cluster import Cache, pod_usage_in
 from podium.cluster.cache import ReportBroken
+from podium.cluster.pod_counts import CHANGES_KEPT
 from podium.config import KubeSchedulerConfiguration
 from podium.config.scheduler_names import similar_name
 from podium.engine.derivation.admission import Admission
@@ -53,10 +54,12 @@ class ClusterState:
         store: ObjectStore,
         admission: Admission,
         report_broken: ReportBroken | None = None,
+        changes_kept: int = CHANGES_KEPT,
     ) -> None:
         """Make an empty state.
 
         Args:
+            changes_kept: see `podium.cluster.Snapshot`.
             report_broken: called with each object that cannot be read in full; by default such a node is refused.
         """
         self.config = config
@@ -71,7 +74,8 @@ class ClusterState:
         self.random = Random(SEED)
         """It is seeded again for each question, so that an answer does not depend on earlier questions."""
         self._frameworks: dict[str, Framework] | None = None
-        cache = Cache(report_broken or _refuse_broken_nodes, pod_usage_in(config.release))
+        pod_usage_of = pod_usage_in(config.release)
+        cache = Cache(report_broken or _refuse_broken_nodes, pod_usage_of, changes_kept=changes_kept)
         self._be(cache, Nominator(self._pending_pod))
 
     def _be(self, cache: Cache, nominator: Nominator) -> None:

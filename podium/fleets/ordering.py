@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from podium.cluster import Snapshot
+from podium.cluster.snapshot import IntArray
 from podium.engine.errors import ClusterError
 from podium.fleets.fit import Fit
 from podium.objects.core import Node, Pod
@@ -48,17 +49,22 @@ def requests_of(pods: Iterable[Pod]) -> Mapping[str, int]:
 
 def load_with(snapshot: Snapshot, requests: Mapping[str, int], pod_count: int) -> float:
     """Return the load of the cluster with these pods, in percent; infinite without a resource that they request."""
-    rows = np.fromiter((node is not None for node in snapshot.nodes), bool, len(snapshot.nodes))
-    shares = [_share(pod_count + int(snapshot.pod_count[rows].sum()), int(snapshot.allowed_pods[rows].sum()))]
+    # Rows without a node hold zeros, and so are not left out.
+    shares = [_share(pod_count + _total(snapshot.pod_count), _total(snapshot.allowed_pods))]
     for resource in {CPU, MEMORY, *requests}:
-        allocatable = int(snapshot.allocatable(resource)[rows].sum())
+        allocatable = _total(snapshot.allocatable(resource))
         amount = requests.get(resource, 0)
         if allocatable or amount:
-            shares.append(_share(amount + int(snapshot.requested(resource)[rows].sum()), allocatable))
+            shares.append(_share(amount + _total(snapshot.requested(resource)), allocatable))
     return max(shares)
 
 
-def _share(amount: int, total: int) -> float:
+def _total(column: IntArray) -> float:
+    # Amounts of nodes that lie add up to more than an integer holds.
+    return float(column.sum(dtype=np.float64))
+
+
+def _share(amount: float, total: float) -> float:
     return 100.0 * amount / total if total else (math.inf if amount else 0.0)
 
 

@@ -39,7 +39,7 @@ def _image_names(spec: PodSpec) -> tuple[str, ...]:
 
 def _weighted_bytes(image: ImageState, node_count: int) -> int:
     """Return the image size times the share of nodes that have it: pods must not pile up on the first such node."""
-    return int(float(image.size_bytes) * (len(image.rows) / node_count))
+    return int(float(image.size_bytes) * (image.node_count / node_count))
 
 
 class ImageLocality(fwk.TableScorePlugin, fwk.ScorePlugin):
@@ -70,7 +70,7 @@ class ImageLocality(fwk.TableScorePlugin, fwk.ScorePlugin):
         """Score as `score_rows`, for one node of the current snapshot."""
         snapshot = self._handle.snapshot()
         images = _present_images(snapshot, pod.spec)
-        total = sum(_weighted_bytes(image, len(snapshot)) for image in images if node.row in image.rows)
+        total = sum(_weighted_bytes(image, len(snapshot)) for image in images if image.is_on(node.row))
         bytes_max = self._max_bytes(pod.spec)
         bytes_above_min = (MIN_BYTES if total < MIN_BYTES else min(total, bytes_max)) - MIN_BYTES
         return fwk.MAX_NODE_SCORE * bytes_above_min // (bytes_max - MIN_BYTES)

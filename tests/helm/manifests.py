@@ -84,6 +84,15 @@ RENDERINGS: Final = (
     ),
     Rendering(
         "kube-system",
+        {
+            "scheduler": {"enabled": False},
+            "fleets": {"enabled": True},
+            "memberRoles": {"enabled": True, "fleets": True},
+        },
+        {"fleets.yaml": "fleets/deployment.yaml", "member-rbac-fleets.yaml": "fleets/member-rbac.yaml"},
+    ),
+    Rendering(
+        "kube-system",
         provisioner(),
         {"provisioner.yaml": "provisioner/deployment.yaml", "provisioner-rbac.yaml": "provisioner/rbac.yaml"},
     ),

@@ -51,7 +51,16 @@ EVERYTHING: Values = {
     "podLabels": {"a": "b"},
     "monitoring": MONITORING,
     "estimator": {"enabled": True, "members": ["m1"], "mode": "accurate", "extraArgs": ["--on-unsynced=max"]},
-    "memberRoles": {"enabled": True, "accurate": True},
+    "fleets": {
+        "enabled": True,
+        "certificatesSecret": "fleets-cert",
+        "verifyClients": True,
+        "staleAfter": "1m30s",
+        "useStale": True,
+        "prices": {"large": 0.5, "west/*": 0.25},
+        "extraArgs": ["-v"],
+    },
+    "memberRoles": {"enabled": True, "accurate": True, "fleets": True},
     "provisioner": {
         "enabled": True,
         "provider": "karpenter",
@@ -92,6 +101,10 @@ ADDED_OR_GONE: list[tuple[Values, list[str], list[str]]] = [
     ({"monitoring": {"dashboards": MONITORING["dashboards"]}}, ["ConfigMap"], []),
     ({"monitoring": {"readers": MONITORING["readers"]}}, ["ClusterRole", "ClusterRoleBinding"], []),
     ({"estimator": {"enabled": True, "members": ["a", "b"]}}, ["Deployment", "Service", "Service"], []),
+    ({"fleets": {"enabled": True}}, ["Deployment", "Service"], []),
+    ({"fleets": {"enabled": True, "prices": {"*": 1}}}, ["ConfigMap", "Deployment", "Service"], []),
+    ({"scheduler": {"enabled": False}, "fleets": {"enabled": True}}, ["Deployment", "Service"], KINDS),
+    ({"memberRoles": {"enabled": True, "fleets": True}}, ["ClusterRole", "ClusterRole"], []),
     ({"memberRoles": {"enabled": True}}, ["ClusterRole"], []),
     ({"memberRoles": {"enabled": True, "accurate": True}}, ["ClusterRole", "ClusterRole"], []),
     ({"memberRoles": {"accurate": True}}, [], []),
@@ -167,6 +180,9 @@ WRONG: list[tuple[Values, str]] = [
     ({"monitoring": {"readers": [{"name": "a"}]}}, "at '/monitoring/readers/0': missing property 'namespace'"),
     ({"estimator": {"mode": "fast"}}, "at '/estimator/mode': value must be one of 'parity', 'accurate'"),
     ({"estimator": {"members": ["A_b"]}}, "at '/estimator/members/0': 'A_b' does not match pattern"),
+    ({"fleets": {"staleAfter": "soon"}}, "at '/fleets/staleAfter': 'soon' does not match pattern"),
+    ({"fleets": {"prices": {"large": -1}}}, "at '/fleets/prices/large': minimum: got -1, want 0"),
+    ({"fleets": {"members": ["a"]}}, "at '/fleets': additional properties 'members' not allowed"),
     ({"provisioner": {"provider": "aws"}}, "at '/provisioner/provider': value must be one of 'plan-only', 'sandbox'"),
     ({"provisioner": {"rules": "ours"}}, "at '/provisioner/rules': value must be one of 'karpenter', 'podium'"),
     ({"coscheduling": {"args": {"permitWaitingTime": 1}}}, "at '/coscheduling/args': additional properties"),
@@ -244,6 +260,8 @@ WRONG: list[tuple[Values, str]] = [
     ),
     ({"monitoring": {"podMonitor": {"enabled": True}}}, "monitoring.podMonitor.tokenSecret.name: is needed"),
     ({"estimator": {"enabled": True}}, "estimator.members: names the member clusters, and is empty"),
+    ({"fleets": {"verifyClients": True}}, "fleets.verifyClients: needs fleets.certificatesSecret"),
+    ({"fleets": {"extraArgs": ["--use-stale"]}}, "fleets.extraArgs[0]: the chart sets or relies on --use-stale"),
 ]
 
 
@@ -340,6 +358,16 @@ def test_values_arrive_in_the_pods(helm: Helm) -> None:
     ]
     assert container(objects, "podium-provisioner")["volumeMounts"] == EVERYTHING["provisioner"]["extraVolumeMounts"]
     assert container(objects, "podium-estimator")["args"][-2:] == ["--mode=accurate", "--on-unsynced=max"]
+    fleets = container(objects, "podium-fleets")
+    assert fleets["args"][5:] == [
+        *("--tls-cert-file=/etc/podium-pki/tls.crt", "--tls-private-key-file=/etc/podium-pki/tls.key"),
+        *("--grpc-client-ca-file=/etc/podium-pki/ca.crt", "--stale-after=1m30s", "--use-stale"),
+        *("--prices=/etc/prices/prices.yaml", "-v"),
+    ]
+    prices = yaml.safe_load(one(objects, "ConfigMap", "podium-fleets-prices")["data"]["prices.yaml"])
+    assert prices == EVERYTHING["fleets"]["prices"]
+    pod = one(objects, "Deployment", "podium-fleets")["spec"]["template"]["spec"]
+    assert {mount["name"] for mount in fleets["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
     [subject] = one(objects, "ClusterRoleBinding", "podium-metrics")["subjects"]
     assert subject == {"kind": "ServiceAccount", "namespace": "monitoring", "name": "prometheus"}
 

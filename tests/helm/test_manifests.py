@@ -17,7 +17,7 @@ def test_the_schema_of_the_values_has_the_fields_that_podium_reads() -> None:
 def test_the_plain_manifests_are_rendered_from_the_chart(helm: Helm) -> None:
     texts = dict(render(helm))
     # These are not in the chart, and have tests of their own.
-    other_folders = [DEPLOY / folder for folder in ("fleets", "helm", "shadow")]
+    other_folders = [DEPLOY / folder for folder in ("helm", "shadow")]
     paths = (path for path in DEPLOY.rglob("*.yaml") if not any(map(path.is_relative_to, other_folders)))
     current_texts = {path: path.read_text() for path in paths}
     assert current_texts == texts, "python -m tests.helm renders them"

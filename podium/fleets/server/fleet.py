@@ -180,8 +180,9 @@ class WatchedFleet:
             if names is not None and name not in names:
                 continue
             stale_s = self._stale_s(member)
-            identity = member.identity if member.is_listed else ""
-            if not member.is_listed:
+            is_listed = member.is_listed
+            identity = member.identity if is_listed else ""
+            if not is_listed:
                 error = member.last_error
                 without[name] = f"it has not been listed yet{f': {error}' if error else ''}"
             elif stale_s is not None and not self._staleness.is_asked:

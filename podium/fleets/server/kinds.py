@@ -45,7 +45,8 @@ class SharedPod(Pod, frozen=True, tag="Pod"):
     """A pod that shares with its replicas what they have in common.
 
     Differs: annotations are left out, and of a pod on a node also conditions and times: only its preemption would read
-    them, and nothing is preempted here.
+    them, and nothing is preempted here. The uid of a pod on a node is its key: only the uid of a pod that waits is
+    compared with uids in other objects.
     """
 
     def __post_init__(self) -> None:
@@ -58,9 +59,15 @@ class SharedPod(Pod, frozen=True, tag="Pod"):
         force_setattr(metadata, "annotations", _NO_TEXTS)
         if self.node_name:
             force_setattr(metadata, "creation_timestamp", None)
+            force_setattr(metadata, "uid", f"{metadata.namespace}/{metadata.name}")
             force_setattr(self, "node_name", sys.intern(self.node_name))
             status = msgspec.structs.replace(self.status, conditions=(), start_time=None)
             force_setattr(self, "status", _shared.of(status))
+
+    @property
+    def key(self) -> str:
+        """`<namespace>/<name>`, for a pod on a node without a text of its own."""
+        return self.metadata.uid if self.node_name else super().key
 
 
 class SharedNode(Node, frozen=True, tag="Node"):
@@ -79,7 +86,7 @@ class SharedNode(Node, frozen=True, tag="Node"):
         allocatable = _shared.of(status.allocatable or status.capacity)
         features = status.declared_features
         shared_status = NodeStatus(allocatable=allocatable, images=images, declared_features=features)
-        force_setattr(self, "status", shared_status)
+        force_setattr(self, "status", _shared.of(shared_status))
 
 
 class LimitRange(NamespacedObject, frozen=True):

@@ -39,6 +39,9 @@ from podium.objects.unreadable import kind_of
 
 log = get_logger("fleets")
 
+_CHANGES_KEPT: Final = 128
+"""How many changes caches can catch up with: a member with more since the last question is looked at anew, in 1 ms."""
+
 _DECISIVE_KINDS: Final = ("PriorityClass", "RuntimeClass", "LimitRange")
 
 
@@ -67,7 +70,12 @@ class WatchedCluster:
         store = InformedStore(informers, clock.now())
         self._control_objects = ControlObjects(map(empty_list, ADMITTING))
         self._state = ClusterState(
-            _without_preemption(rules), rules.classes, store, Admission(self._control_objects), self._report_broken
+            _without_preemption(rules),
+            rules.classes,
+            store,
+            Admission(self._control_objects),
+            self._report_broken,
+            _CHANGES_KEPT,
         )
         self._cluster = Cluster.of_state(self._state)
         # Built now, so that the plugins' listers have their informers, and hear of each object before the columns do.
@@ -197,19 +205,28 @@ class WatchedCluster:
 
     def _put_pod(self, pod: Pod) -> None:
         if pod.node_name:
-            self._stop_waiting(pod)
-            self._change_cache(lambda: self._state.cache.put_pod(pod))
+            self._stop_waiting(pod.key)
+            self._change_cache(lambda: self._count(pod))
         else:
             self._changes += 1
-            self._waiting[pod.uid] = pod
+            self._waiting[pod.key] = pod
             self._state.nominator.add(pod)
 
+    def _count(self, pod: Pod) -> None:
+        cache = self._state.cache
+        former_pod = cache.pod(pod.uid)
+        if former_pod is not None and former_pod.node_name != pod.node_name:
+            # It was deleted and created again while nothing was watched; both have their key for a uid.
+            cache.drop_pod(former_pod)
+        cache.put_pod(pod)
+
     def _drop_pod(self, pod: Pod) -> None:
-        self._stop_waiting(pod)
+        self._stop_waiting(pod.key)
         self._change_cache(lambda: self._state.cache.drop_pod(pod))
 
-    def _stop_waiting(self, pod: Pod) -> None:
-        if self._waiting.pop(pod.uid, None) is not None:
+    def _stop_waiting(self, key: str) -> None:
+        pod = self._waiting.pop(key, None)
+        if pod is not None:
             self._changes += 1
             self._state.nominator.delete(pod)
 

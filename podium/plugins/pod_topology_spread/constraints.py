@@ -24,7 +24,7 @@ from podium.framework import contract as fwk
 from podium.objects import resource_types
 from podium.objects.core import Node, Pod, PodSpec, Taint, TopologySpreadConstraint, once_per_spec
 from podium.objects.errors import FieldError
-from podium.objects.meta import OwnerReference
+from podium.objects.meta import LabelSelector, OwnerReference
 from podium.objects.selectors import NOTHING, Selector, compile_selector, selector_of_labels
 from podium.objects.workloads import ReplicaSet, StatefulSet
 
@@ -149,6 +149,9 @@ class DefaultConstraints:
             )
             for action in (HARD, SOFT)
         }
+        self._latest: dict[str, tuple[Selector, tuple[SpreadConstraint, ...]]] = {}
+        self._compiled: tuple[LabelSelector, Selector] | None = None
+        """The selector of the latest workload, and what it was compiled to."""
         if configured_constraints:
             self._services = handle.lister(resource_types.SERVICES)
             self._controllers = handle.lister(resource_types.REPLICATION_CONTROLLERS)
@@ -167,9 +170,14 @@ class DefaultConstraints:
         if not constraints:
             return ()
         selector = self._selector(pod)
-        return (
-            () if selector.everything else tuple(replace(constraint, selector=selector) for constraint in constraints)
-        )
+        if selector.everything:
+            return ()
+        latest = self._latest.get(action)
+        # Replicas are mostly tried one after the other.
+        if latest is None or latest[0] is not selector:
+            of_selector = tuple(replace(constraint, selector=selector) for constraint in constraints)
+            latest = self._latest[action] = selector, of_selector
+        return latest[1]
 
     def _selector(self, pod: Pod) -> Selector:
         """Return the joint selector of the pod's services and of the workload that owns it."""
@@ -195,7 +203,9 @@ class DefaultConstraints:
         workload = workloads.get(key) if workloads is not None else None
         if workload is None or workload.spec.selector is None:
             return selector_of_labels({})
-        try:
-            return compile_selector(workload.spec.selector)
-        except FieldError:
-            return selector_of_labels({})
+        if self._compiled is None or self._compiled[0] is not workload.spec.selector:
+            try:
+                self._compiled = workload.spec.selector, compile_selector(workload.spec.selector)
+            except FieldError:
+                return selector_of_labels({})
+        return self._compiled[1]

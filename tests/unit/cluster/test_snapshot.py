@@ -159,7 +159,7 @@ def test_node_update_changes_its_row(cache):
     assert snapshot.unschedulable[row]
     assert snapshot.allocatable("cpu")[row] == 8000
     assert snapshot.images.get("old") is None
-    assert snapshot.images.get("new").rows == {row}
+    assert snapshot.images.get("new").is_on(row)
 
 
 def test_change_of_zone_shows_in_the_order_only_when_a_node_comes_or_goes(cache):

@@ -6,6 +6,10 @@ app.kubernetes.io/name: {{ .Release.Name }}
 app.kubernetes.io/name: {{ .Release.Name }}-estimator
 {{- end }}
 
+{{- define "podium.fleetsLabels" -}}
+app.kubernetes.io/name: {{ .Release.Name }}-fleets
+{{- end }}
+
 {{- define "podium.provisionerLabels" -}}
 app.kubernetes.io/name: {{ .Release.Name }}-provisioner
 {{- end }}

@@ -23,7 +23,8 @@ def _documents(name):
 
 
 def test_deployment_gives_flags_that_there_are_and_mounts_what_they_name():
-    template = _documents("deployment.yaml")[0]["spec"]["template"]["spec"]
+    _, deployment = _documents("deployment.yaml")
+    template = deployment["spec"]["template"]["spec"]
     (container,) = template["containers"]
     command, subcommand, *flags = container["args"]
     assert (command, subcommand) == ("clusters", "serve")
@@ -35,7 +36,7 @@ def test_deployment_gives_flags_that_there_are_and_mounts_what_they_name():
 
 
 def test_service_leads_to_the_deployment():
-    deployment, service = _documents("deployment.yaml")
+    service, deployment = _documents("deployment.yaml")
     template = deployment["spec"]["template"]
     ports = {port["name"] for port in template["spec"]["containers"][0]["ports"]}
     assert service["spec"]["selector"].items() <= template["metadata"]["labels"].items()
