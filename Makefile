@@ -116,6 +116,7 @@ bench-all: bench  ## That, the engine alone, its growth, forks, a fleet, start-u
 	@$(BIN)/python -m benchmarks growth
 	@$(BIN)/python -m benchmarks forks
 	@$(BIN)/python -m benchmarks make-room
+	@$(BIN)/python -m benchmarks outlook
 	@$(BIN)/python -m benchmarks fleets
 	@$(BIN)/python -m benchmarks start-up
 	@$(BIN)/python -m benchmarks storm

@@ -27,6 +27,7 @@ from benchmarks import (
     machine,
     make_room,
     neighbours,
+    outlook,
     policy_cost,
     profiles,
     provisioning,
@@ -361,6 +362,14 @@ def measure_make_room(options: argparse.Namespace) -> None:
     _write(options, "make-room", {"machine": machine.describe(), "costs": [asdict(cost) for cost in costs]})
 
 
+def measure_outlook(options: argparse.Namespace) -> None:
+    """Outlooks of pods in a large cluster whose forecast is made: the time of half and of 99 of 100 answers."""
+    costs = outlook.measure()
+    _console.print(outlook.table(costs))
+    _show(outlook.checks(costs))
+    _write(options, "outlook", {"machine": machine.describe(), "costs": [asdict(cost) for cost in costs]})
+
+
 def measure_provisioning(options: argparse.Namespace) -> None:
     """Plans of nodes to buy, by podium and by Karpenter's own simulated scheduling in turn, and how podium's grow."""
     planner, where = karpenter.obtain(Progress()), machine.describe({"karpenter": karpenter.version()})
@@ -453,6 +462,7 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
     "fleets": measure_fleets,
     "forks": measure_forks,
     "make-room": measure_make_room,
+    "outlook": measure_outlook,
     "provisioning": measure_provisioning,
     "gang-plans": measure_gang_plans,
     "subsystems": split_by_subsystem,

@@ -15,6 +15,7 @@ from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import ManualClock
 from podium.objects.core import Pod
+from podium.objects.resource_types import ResourceType
 from podium.queues import Hints, QueueObserver, Strategy, build_hint_map
 
 
@@ -53,6 +54,10 @@ class FailedPods:
     def keys_with_volumes(self) -> list[str]:
         """Return the keys of the pods that have volumes."""
         return [key for key, info in self._infos.items() if info.pod.spec.volumes]
+
+    def on_object(self, resource: ResourceType[Any] | None, old: Any, new: Any) -> None:  # noqa: ARG002
+        """Let all pods be tried again after the change of an object other than a pod."""
+        self.clear()
 
     def on_event(self, event: ClusterEvent, old: Any, new: Any) -> None:
         """Let the pods be tried again that the change may help."""

@@ -10,6 +10,7 @@ another rehearsal for a pod that comes and may have to wait for an end at a time
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Final
@@ -29,7 +30,7 @@ from podium.insight.cluster import Cluster
 from podium.insight.fixes import Fixes
 from podium.insight.outlook import Outlook, PodOutlook, Verdict
 from podium.insight.pod_ends import PodEnd, grace_s, pod_end
-from podium.insight.possible_nodes import possible_nodes
+from podium.insight.possible_nodes import partners_of, possible_nodes
 from podium.insight.rehearsal import Rehearsal, is_movable
 from podium.insight.steps import Apply, pods_of
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
@@ -72,7 +73,7 @@ class Forecast:
             self._start = rehearsal.world.fork()
             rehearsal.play_queue()
         self._world_now = rehearsal.world.fork()
-        self._has_dated_ends = rehearsal.has_ends_to_come
+        self._next_end_s = rehearsal.next_end_s
         self._fixes: dict[int, Fixes] = {}
         self.is_partial = False
         try:
@@ -117,6 +118,9 @@ class Forecast:
             answer = PodOutlook(pod.key, Verdict.NOW, placement.node, ahead=ahead)
         elif placement.nominated_node is not None and placement.victims:
             by_s = self.at_s + max(map(grace_s, placement.victims))
+            if by_s >= self._next_end_s:
+                # Another end may help it before.
+                return None
             victims = [victim.key for victim in placement.victims]
             answer = PodOutlook(
                 pod.key,
@@ -127,7 +131,7 @@ class Forecast:
                 ahead=ahead,
                 why=placement.message,
             )
-        elif self._has_dated_ends:
+        elif self._next_end_s < math.inf and self._possible(pod, None):
             return None
         else:
             answer = self._without_time(pod, ahead, placement.message, fix=fix, limit=limit)
@@ -165,7 +169,7 @@ class Forecast:
         gang = _incomplete_gang(self._rehearsal.world, pod.key)
         if gang is not None and gang.problem:
             return PodOutlook(pod.key, Verdict.NEVER, ahead=ahead, why=gang.problem)
-        if self._ends_by_node and (nodes := self._fitting(self._without_finite, pod, gang)):
+        if self._ends_by_node and (nodes := self._after_ends(pod, gang)):
             ends = [end for node in nodes for end in self._ends_by_node.get(node, ())]
             if ends:
                 return PodOutlook(
@@ -176,6 +180,17 @@ class Forecast:
         return PodOutlook(
             pod.key, Verdict.NEVER, ahead=ahead, why=why, fixes=self._fixes_of(pod, limit) if fix else None
         )
+
+    def _after_ends(self, pod: Pod, gang: Gang | None) -> Sequence[str]:
+        """Return the nodes on which the pod fits, or its gang, once pods have ended that end by themselves."""
+        if nodes := self._fitting(self._without_finite, pod, gang):
+            return nodes
+        # Those that the pod must be near may be the last to end.
+        partners = {partner.key for partner in partners_of(self._rehearsal.world, pod)} & self._finite
+        if not partners:
+            return ()
+        leaving = self._finite - partners
+        return self._fitting(self._rehearsal.world_without(lambda item: item.key in leaving), pod, gang)
 
     def _fitting(self, world: Cluster, pod: Pod, gang: Gang | None) -> Sequence[str]:
         """Return the nodes on which the pod fits, or its gang."""
@@ -201,10 +216,14 @@ class Forecast:
         return ends
 
     @cached_property
+    def _finite(self) -> set[str]:
+        """The keys of the pods that end by themselves."""
+        return {end.pod for ends in self._ends_by_node.values() for end in ends}
+
+    @cached_property
     def _without_finite(self) -> Cluster:
         """The world after the end of all pods that end by themselves."""
-        finite = {end.pod for ends in self._ends_by_node.values() for end in ends}
-        return self._rehearsal.world_without(lambda pod: pod.key in finite)
+        return self._rehearsal.world_without(lambda pod: pod.key in self._finite)
 
     @cached_property
     def _empty_world(self) -> Cluster:

@@ -48,7 +48,7 @@ def _beside_partners(cluster: Cluster, emptied: Cluster, pod: Pod) -> BoolArray 
 
     Shape: one entry per row of the snapshot.
     """
-    partners = list(_partners(cluster, pod))
+    partners = list(partners_of(cluster, pod))
     # One that is still to be placed may come to any node.
     if len(partners) > _PARTNERS_MAX or any(not partner.node_name for partner in partners):
         return None
@@ -62,7 +62,7 @@ def _beside_partners(cluster: Cluster, emptied: Cluster, pod: Pod) -> BoolArray 
     return possible
 
 
-def _partners(cluster: Cluster, pod: Pod) -> Iterator[Pod]:
+def partners_of(cluster: Cluster, pod: Pod) -> Iterator[Pod]:
     """Yield the other pods that a required affinity term of the pod selects."""
     namespaces = {item.key: item.metadata.labels for item in cluster.store.objects(NAMESPACES).values()}
     terms = pod_terms(pod).required_affinity

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -38,6 +39,9 @@ _ATTEMPTS_MAX: Final = 200
 """The attempts at one pod: pods that preempt each other could move for ever."""
 
 _ATTEMPT_S: Final = 1e-6
+_DELETION_S: Final = 1e-3
+"""The time from a decision to a deletion, which counts only against ends that are due at the same moment."""
+_TOGETHER_S: Final = 5e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ class PodPreemption:
 class JobFailures:
     """The pods of a Job that have failed: those that its limit counts, and all since the rehearsal began."""
 
-    counted: int
+    count: int
     in_a_row: int = 0
 
 
@@ -120,9 +124,9 @@ class Rehearsal(Trial):
     # ------------------------------------------------------------ time
 
     @property
-    def has_ends_to_come(self) -> bool:
-        """True if an object announces an end that has not come yet."""
-        return bool(self._schedule)
+    def next_end_s(self) -> float:
+        """The time of the next end that an object announces, in seconds since the epoch; infinite without one."""
+        return self._schedule[0][0] if self._schedule else math.inf
 
     def play_queue(self) -> None:
         """Let controllers act and attempt pods until none is ready any more. No time passes.
@@ -143,7 +147,8 @@ class Rehearsal(Trial):
             self.limit.check()
             at_s = self._schedule[0][0]
             self.clock.advance(max(at_s - self.clock.now(), 0.0))
-            while self._schedule and self._schedule[0][0] <= at_s:
+            # Victims of several preemptions end at nearly the same moment: the scheduler hears of them together.
+            while self._schedule and self._schedule[0][0] <= at_s + _TOGETHER_S:
                 heapq.heappop(self._schedule)[2]()
             self.play_queue()
 
@@ -175,11 +180,11 @@ class Rehearsal(Trial):
             return
         former = self._job_failures.get(key) or JobFailures(count_at(job, "status", "failed", default=0))
         action = policy_action(job, pod)
-        failures = JobFailures(former.counted + (action != "Ignore"), former.in_a_row + 1)
+        failures = JobFailures(former.count + (action != "Ignore"), former.in_a_row + 1)
         self._job_failures[key] = failures
         if action == "FailJob":
             self._end_job(key, f"the podFailurePolicy of Job {key}")
-        elif failures.counted > backoff_limit(job):
+        elif failures.count > backoff_limit(job):
             self._end_job(key, f"the backoffLimit of Job {key}")
         elif self.controllers.held_jobs is not None:
             self.controllers.held_jobs.add(key)
@@ -199,7 +204,7 @@ class Rehearsal(Trial):
         is_new = pod.key not in self._terminating and not pod.is_terminating
         super().delete(pod, is_replaced=is_replaced, is_graceful=is_graceful)
         if is_new and pod.key in self._terminating:
-            at_s = self.clock.now() + grace_s(pod)
+            at_s = self.clock.now() + _DELETION_S + grace_s(pod)
             self._plan(at_s, partial(self._end_pod, PodEnd(pod.key, pod.node_name, reason, at_s)))
             if is_replaced and (current := self.world.store.get(PODS, pod.key)) is not None:
                 self._note_failure(current, self.clock.now(), has_ended=False)

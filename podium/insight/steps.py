@@ -142,13 +142,15 @@ class Apply:
             # Its controller is unknown, so podium creates as many pods as the manifest says.
             trial.world.admission.objects.put(manifest)
             _create_pods(trial, item)
+        old = new = None
         if resource is not None:
-            _, item_read = world.read(manifest)
-            if world.store.get(resource, item_read.key) is None:
-                world.create(resource, item_read)
+            _, new = world.read(manifest)
+            old = world.store.get(resource, new.key)
+            if old is None:
+                world.create(resource, new)
             else:
-                world.put(resource, item_read)
-        trial.on_objects(resource)
+                world.put(resource, new)
+        trial.on_objects(resource, old, new)
 
 
 def _is_read(manifest: Manifest) -> bool:
@@ -258,12 +260,10 @@ class Remove:
             workloads = trial.controllers.workloads()
             raise ClusterError(f"there is no {self.kind} {self.name} with pods{nearest(self.name, workloads)}")
         # A workload is in two places: what plugins read of it, and what its controller reads.
-        is_stored = (
-            resource is not None and world.store.get(resource, _key_in(resource, namespace, self.name)) is not None
-        )
-        if resource is not None and (is_stored or (pods_owned is None and not pods)):
+        old = None if resource is None else world.store.get(resource, _key_in(resource, namespace, self.name))
+        if resource is not None and (old is not None or (pods_owned is None and not pods)):
             world.remove(resource.kind, self.name, self.namespace)
-        trial.on_objects(resource)
+        trial.on_objects(resource, old, None)
 
 
 def _key_in(resource: ResourceType[Any], namespace: str, name: str) -> str:

@@ -277,13 +277,15 @@ class Trial:
         named_claims = {use.resource_claim_name for use in pod.spec.resource_claims}
         for name in filter(None, derived_names | named_claims):
             claim = store.get(RESOURCE_CLAIMS, f"{namespace}/{name}")
-            if claim is not None and name in derived_names:
+            if claim is None:
+                continue
+            released_claim = None if name in derived_names else claim.released_by(pod.uid)
+            if released_claim is None:
                 self.world.drop(RESOURCE_CLAIMS, claim)
-            elif claim is not None:
-                self.world.put(RESOURCE_CLAIMS, claim.released_by(pod.uid))
-        if derived_names or named_claims:
-            # Devices are free, or a claim may be allocated anew.
-            self._failed.clear()
+            else:
+                self.world.put(RESOURCE_CLAIMS, released_claim)
+            # Devices are free, or the claim may be allocated anew.
+            self._failed.on_object(RESOURCE_CLAIMS, claim, released_claim)
 
     # ------------------------------------------------------------ what happens by itself
 
@@ -399,9 +401,13 @@ class Trial:
 
     # ------------------------------------------------------------ nodes
 
-    def on_objects(self, resource: ResourceType[Any] | None) -> None:
-        """Note that objects other than pods were changed."""
-        self._failed.clear()
+    def on_objects(self, resource: ResourceType[Any] | None, old: Any, new: Any) -> None:
+        """Note that an object other than a pod was created, changed or deleted.
+
+        Args:
+            resource: None if no plugin reads objects of its kind.
+        """
+        self._failed.on_object(resource, old, new)
         self._try_refused_again()
         if resource is NODES:
             self.controllers.on_nodes()

@@ -11,13 +11,13 @@ from typing import Any
 from podium.config import KubeSchedulerConfiguration
 from podium.engine.cluster import Cluster
 from podium.engine.placement import Placement
-from podium.framework.contract.cluster_event import UNSCHEDULABLE_TIMEOUT, ClusterEvent
+from podium.framework.contract.cluster_event import UNSCHEDULABLE_TIMEOUT, ActionType, ClusterEvent
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.profile.runtime import Framework
 from podium.insight.failed_pods import FailedPods
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
-from podium.objects.resource_types import PODS
+from podium.objects.resource_types import NODES, PODS, EventResource, ResourceType
 from podium.queues import PodBackoff, QueueProfile, QueueState, QueueTimes, SchedulingQueue, build_hint_map
 
 
@@ -117,6 +117,14 @@ class WaitingPods(FailedPods):
         """Return the keys of the pods that have volumes."""
         pods = self._cluster().store.objects(PODS).values()
         return [pod.key for pod in pods if pod.spec.volumes and not pod.node_name]
+
+    def on_object(self, resource: ResourceType[Any] | None, old: Any, new: Any) -> None:
+        """Let the pods be tried again that the change may help: no pod, if it is of a kind that no plugin reads."""
+        if resource is NODES:
+            self.clear()
+        elif resource is not None and isinstance(resource.event, EventResource):
+            action = ActionType.ADD if old is None else ActionType.DELETE if new is None else ActionType.UPDATE
+            self.on_event(ClusterEvent(resource.event, action), old, new)
 
     def on_event(self, event: ClusterEvent, old: Any, new: Any) -> None:
         """Let the pods be tried again that the change may help."""

@@ -34,6 +34,8 @@ class WaitingCluster:
 
     objects: list[Json] = field(default_factory=list)
     comer: Json | None = None
+    end_times_s: list[int] = field(default_factory=list)
+    """Times at which pods may end: no two at once, since in what order a scheduler would hear of them is open."""
 
     @property
     def waiting(self) -> Sequence[str]:
@@ -48,7 +50,7 @@ class WaitingCluster:
 def waiting_cluster(seed: int) -> WaitingCluster:
     """A cluster of two to five nodes, most of them full, with two to seven pods that wait."""
     chance = Random(seed)
-    cluster = WaitingCluster()
+    cluster = WaitingCluster(end_times_s=chance.sample(range(20, LAST_END_S - GRACE_S), 20))
     for index in range(chance.randint(2, 5)):
         name = f"node-{index}"
         cpu = chance.choice((2, 4))
@@ -77,10 +79,10 @@ def _fill(cluster: WaitingCluster, node: str, free: int, chance: Random) -> None
         if cpu < 100:
             return
         free -= cpu
-        cluster.objects += _running(f"{node}-{index}", node, cpu, chance)
+        cluster.objects += _running(cluster, f"{node}-{index}", node, cpu, chance)
 
 
-def _running(name: str, node: str, cpu: int, chance: Random) -> list[Json]:
+def _running(cluster: WaitingCluster, name: str, node: str, cpu: int, chance: Random) -> list[Json]:
     labels = {"app": chance.choice(_APPS)}
     start_s = -chance.randint(60, 600)
     spec: Json = {"terminationGracePeriodSeconds": GRACE_S, "priority": chance.choice((-100, 0, 0, 0, 100))}
@@ -89,19 +91,20 @@ def _running(name: str, node: str, cpu: int, chance: Random) -> list[Json]:
     kind = chance.choice(("service", "service", "ending", "deadline", "deadline", "once", "job", "job-deadline"))
     metadata: Json = {"creationTimestamp": _time(start_s)}
     extra: list[Json] = []
-    if kind == "ending":
+    has_ending = any("deletionTimestamp" in manifest["metadata"] for manifest in cluster.objects)
+    if kind == "ending" and not has_ending:
         # It was deleted just now.
         metadata |= {"deletionTimestamp": _time(GRACE_S), "deletionGracePeriodSeconds": GRACE_S}
     elif kind == "deadline":
-        spec["activeDeadlineSeconds"] = chance.randint(20, LAST_END_S - GRACE_S) - start_s
+        spec["activeDeadlineSeconds"] = cluster.end_times_s.pop() - start_s
         spec["restartPolicy"] = chance.choice(("Always", "Never"))
     elif kind == "once":
         spec["restartPolicy"] = chance.choice(("Never", "OnFailure"))
-    elif kind != "service":
+    elif kind in ("job", "job-deadline"):
         spec["restartPolicy"] = "Never"
         job = _job(f"job-{name}", labels, spec, cpu, start_s)
         if kind == "job-deadline":
-            job["spec"]["activeDeadlineSeconds"] = chance.randint(20, LAST_END_S - GRACE_S) - start_s
+            job["spec"]["activeDeadlineSeconds"] = cluster.end_times_s.pop() - start_s
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": f"job-{name}", "uid": f"uid-job-{name}"}
         metadata |= {"ownerReferences": [owner | {"controller": True}], "finalizers": [_TRACKING]}
         labels = {**labels, _CONTROLLER: f"uid-job-{name}", "batch.kubernetes.io/job-name": f"job-{name}"}

@@ -142,6 +142,7 @@ TESTED_ELSEWHERE = {
     "recording/simulated_api": "simulation/test_counterfactual",
     "recording/replay": "simulation/test_recordings",
     "recording/shadow/plausible_states": "unit/recording/shadow/test_shadow",
+    "sandbox/controllers/job_failures": "unit/sandbox/controllers/test_jobs",
     "sandbox/controllers/ownership": "unit/sandbox/controllers/test_controllers",
     "sandbox/defaults": "unit/sandbox/test_store",
     "testing/contract_checks": "unit/testing/test_contract",

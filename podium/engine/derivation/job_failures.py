@@ -23,7 +23,8 @@ _BACKOFF_LIMIT: Final = 6
 
 def backoff_s(failures: int) -> float:
     """Return how long a Job waits after that many failures without a success, in seconds."""
-    return min(_BACKOFF_S * 2 ** min(failures - 1, _DOUBLINGS_MAX), _BACKOFF_S_MAX)
+    # Upstream doubles in a loop and stops at the maximum, so no number of failures overflows.
+    return min(_BACKOFF_S * 2.0 ** min(failures - 1, _DOUBLINGS_MAX), _BACKOFF_S_MAX)
 
 
 def backoff_limit(job: Manifest) -> int:
@@ -34,12 +35,14 @@ def backoff_limit(job: Manifest) -> int:
 def replaces_failed_only(job: Manifest) -> bool:
     """Return whether the Job replaces a pod only once it has ended, and not already once it is being deleted."""
     spec = mapping_at(job, "spec")
+    # As the API server defaults it: a policy has to see how the pod ended.
     default = "Failed" if mapping_at(spec, "podFailurePolicy") else "TerminatingOrFailed"
     return bool((spec.get("podReplacementPolicy") or default) == "Failed")
 
 
 def policy_action(job: Manifest, pod: Pod) -> str:
     """Return the action of the first rule of the Job's pod failure policy that the failed pod matches; "" if none."""
+    # The first rule that matches decides, also if it is Count.
     conditions = {(condition.type, condition.status) for condition in pod.status.conditions}
     for rule in items_at(job, "spec", "podFailurePolicy", "rules"):
         patterns = items_at(rule, "onPodConditions")

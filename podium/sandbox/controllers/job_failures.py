@@ -28,10 +28,10 @@ class JobBackoff:
     failures: int
     last_failure: datetime
 
-    def seconds_left(self, now: datetime) -> float:
+    def seconds_left(self, time: datetime) -> float:
         """Return the time until the Job creates pods again."""
-        wait_s = min(_BACKOFF_S * 2 ** min(self.failures - 1, _DOUBLINGS_MAX), _BACKOFF_S_MAX)
-        return max(0.0, wait_s - (now - self.last_failure).total_seconds())
+        wait_s = min(_BACKOFF_S * 2.0 ** min(self.failures - 1, _DOUBLINGS_MAX), _BACKOFF_S_MAX)
+        return max(0.0, wait_s - (time - self.last_failure).total_seconds())
 
 
 class JobBackoffs:
@@ -48,14 +48,14 @@ class JobBackoffs:
         """Note that the Job is over."""
         self._backoffs.pop(uid, None)
 
-    def note(self, uid: str, succeeded: Collection[Json], failed: Iterable[Json]) -> None:
+    def note(self, uid: str, successes: Collection[Json], failures: Iterable[Json]) -> None:
         """Note pods that have ended since the last sync. A success forgives the failures until then."""
-        failure_times = sorted(map(_end_time, failed))
+        failure_times = sorted(map(_end_time, failures))
         former = self._backoffs.get(uid)
         count = 0 if former is None else former.failures
-        if succeeded:
+        if successes:
             self._backoffs.pop(uid, None)
-            last_success = max(map(_end_time, succeeded))
+            last_success = max(map(_end_time, successes))
             count, failure_times = 0, [time for time in failure_times if time > last_success]
         if failure_times:
             self._backoffs[uid] = JobBackoff(count + len(failure_times), failure_times[-1])
@@ -92,15 +92,15 @@ def _matches_exit_code(requirement: Json, pod: Json) -> bool:
 
 def _has_condition(pod: Json, pattern: Json) -> bool:
     conditions = (pod.get("status") or {}).get("conditions") or ()
-    wanted = pattern.get("type"), pattern.get("status", "True")
-    return any((condition.get("type"), condition.get("status")) == wanted for condition in conditions)
+    key = pattern.get("type"), pattern.get("status", "True")
+    return any((condition.get("type"), condition.get("status")) == key for condition in conditions)
 
 
 def _end_time(pod: Json) -> datetime:
     """Return when the pod ended: by its containers, its Ready condition, its deletion, or at last its creation."""
     metadata, status = pod["metadata"], pod.get("status") or {}
     states = [container.get("state") or {} for container in status.get("containerStatuses") or ()]
-    ends = [(state.get("terminated") or {}).get("finishedAt") for state in states]
+    ends = [str((state.get("terminated") or {}).get("finishedAt") or "") for state in states]
     if ends and all(ends):
         return max(map(datetime.fromisoformat, ends))
     for condition in status.get("conditions") or ():

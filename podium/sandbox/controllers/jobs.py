@@ -107,26 +107,26 @@ def _count_ended(store: Store, job: Json, status: Json, pods: list[Record], back
     Returns "FailJob" if the pod failure policy ends the Job.
     """
     spec = job["spec"]
-    ended = [
+    pods_to_count = [
         pod
         for pod in pods
         if TRACKING in (pod.obj["metadata"].get("finalizers") or ())
         and (_has_ended(pod.obj) or has_failed(spec, pod.obj))
     ]
-    counted = [pod.obj for pod in ended if not is_over(status) and _has_place(spec, pod.obj)]
-    succeeded = [pod for pod in counted if phase_of(pod) == "Succeeded"]
-    failed = [pod for pod in counted if phase_of(pod) != "Succeeded"]
-    backoffs.note(job["metadata"]["uid"], succeeded, failed)
-    if _is_indexed(spec) and succeeded:
-        indexes = {index for pod in succeeded if (index := index_of(pod)) is not None}
+    candidates = [pod.obj for pod in pods_to_count if not is_over(status) and _has_place(spec, pod.obj)]
+    successes = [pod for pod in candidates if phase_of(pod) == "Succeeded"]
+    failures = [pod for pod in candidates if phase_of(pod) != "Succeeded"]
+    backoffs.note(job["metadata"]["uid"], successes, failures)
+    if _is_indexed(spec) and successes:
+        indexes = {index for pod in successes if (index := index_of(pod)) is not None}
         completed_indexes = indexes_in(status.get("completedIndexes", "")) | indexes
         status |= {"completedIndexes": indexes_text(completed_indexes), "succeeded": len(completed_indexes)}
-    elif succeeded:
-        status["succeeded"] = status.get("succeeded", 0) + len(succeeded)
-    actions = [policy_action(spec, pod) for pod in failed]
+    elif successes:
+        status["succeeded"] = status.get("succeeded", 0) + len(successes)
+    actions = [policy_action(spec, pod) for pod in failures]
     if count := len(actions) - actions.count("Ignore"):
         status["failed"] = status.get("failed", 0) + count
-    for pod in ended:
+    for pod in pods_to_count:
         release(store, pod)
     return "FailJob" if "FailJob" in actions else ""
 

@@ -142,8 +142,8 @@ def test_with_the_replacement_policy_failed_a_pod_is_replaced_once_it_has_ended(
     bench.settle()
     assert bench.names() == set()
     time = bench.store.now().strftime("%Y-%m-%dT%H:%M:%SZ")
-    ended = [{"type": "Ready", "status": "False", "lastTransitionTime": time}]
-    bench.set_phase(name, "Failed", conditions=ended)
+    ready = [{"type": "Ready", "status": "False", "lastTransitionTime": time}]
+    bench.set_phase(name, "Failed", conditions=ready)
     bench.settle()
     assert bench.names() == set()
     bench.pass_time(10)

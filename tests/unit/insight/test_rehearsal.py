@@ -1,0 +1,129 @@
+"""What comes of the cluster by itself: Jobs that replace their pods, and which changes wake which pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import podium
+from podium.insight.rehearsal import Rehearsal
+from tests.manifests import HOSTNAME, Json, node, pod
+from tests.unit.insight.test_outlook import AT, outlook, running, waiting
+
+START_S = 1_772_366_400.0
+"""The time of `AT`."""
+
+
+def job(**spec: Any) -> Json:
+    template = {"spec": {"containers": pod("any", "3")["spec"]["containers"], "restartPolicy": "Never", "priority": -1}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "report", "namespace": "default", "uid": "u"},
+        "spec": {"template": template, "completions": 1, **spec},
+    }
+
+
+def pod_of_job(**fields: Any) -> Json:
+    manifest = running("report-x", priority=-1, restartPolicy="Never", **fields)
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "report", "uid": "u", "controller": True}
+    manifest["metadata"]["ownerReferences"] = [owner]
+    return manifest
+
+
+def times_of_new_pods(*objects: Json) -> list[int]:
+    """When the pods that controllers create come, in seconds from the start."""
+    times: list[int] = []
+
+    class Watched(Rehearsal):
+        def create(self, pod: Any) -> None:
+            times.append(round(self.clock.now() - self.start_s))
+            super().create(pod)
+
+    rehearsal = Watched(podium.Cluster.load(objects), start_s=START_S)
+    rehearsal.play_queue()
+    rehearsal.play_ends()
+    return times
+
+
+def test_a_job_replaces_a_preempted_pod_after_ten_seconds_though_it_still_ends() -> None:
+    assert times_of_new_pods(node("n1", "4"), job(), pod_of_job(), waiting("web", priority=5)) == [10]
+
+
+@pytest.mark.parametrize("policy", [{"podReplacementPolicy": "Failed"}, {"podFailurePolicy": {"rules": []}}])
+def test_with_the_replacement_policy_failed_it_waits_for_the_end_of_the_pod_first(policy: Json) -> None:
+    assert times_of_new_pods(node("n1", "4"), job(podReplacementPolicy="Failed"), pod_of_job(), waiting("web")) == [40]
+    rule = {"podFailurePolicy": {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "Other"}]}]}}
+    objects = [node("n1", "4"), job(**policy, **({} if "podFailurePolicy" in policy else rule)), pod_of_job()]
+    assert len(times_of_new_pods(*objects, waiting("web"))) == 1
+
+
+def test_a_job_over_its_limit_of_failures_replaces_nothing_and_ends_its_other_pods() -> None:
+    neighbour = running("report-y", node="n2", priority=9, restartPolicy="Never")
+    neighbour["metadata"]["ownerReferences"] = pod_of_job()["metadata"]["ownerReferences"]
+    limited = job(backoffLimit=0, parallelism=2, completions=2)
+    objects = [node("n1", "4"), node("n2", "4"), limited, pod_of_job(), neighbour, waiting("web"), waiting("next")]
+    assert times_of_new_pods(*objects) == []
+    (entry,) = outlook("default/web", *objects).pods
+    assert (entry.verdict.value, entry.node) == ("later", "n2")
+    assert [end.reason for end in entry.ends] == ["the backoffLimit of Job default/report"]
+
+
+@pytest.mark.parametrize(("action", "count"), [("Ignore", 1), ("FailJob", 0)])
+def test_a_rule_on_the_condition_of_a_preemption_decides_about_the_job(action: str, count: int) -> None:
+    rules = [{"action": action, "onPodConditions": [{"type": "DisruptionTarget"}]}]
+    limited = job(backoffLimit=0 if action == "Ignore" else 6, podFailurePolicy={"rules": rules})
+    assert len(times_of_new_pods(node("n1", "4"), limited, pod_of_job(), waiting("web"))) == count
+
+
+def test_a_pod_of_a_job_that_is_being_deleted_has_failed_when_it_was_deleted() -> None:
+    ending = pod_of_job()
+    ending["metadata"]["deletionTimestamp"] = "2026-03-01T12:00:24Z"
+    assert times_of_new_pods(node("n1", "4"), job(), ending) == [4]
+
+
+def test_a_workload_that_comes_wakes_no_pod_that_waits() -> None:
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "app", "namespace": "default"},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {"app": "app"}},
+            "template": {
+                "metadata": {"labels": {"app": "app"}},
+                "spec": {"containers": pod("any", "3")["spec"]["containers"]},
+            },
+        },
+    }
+    objects = [node("n1", "4"), running("other", activeDeadlineSeconds=4000), waiting("old")]
+    # The older pod is the first to be tried when the other one ends.
+    (entry,) = outlook(deployment, *objects).pods
+    assert (entry.verdict.value, entry.node) == ("later", "")
+
+
+def test_a_preemption_is_not_waited_for_where_another_pod_ends_before() -> None:
+    ending = running("ending", node="n2", priority=9)
+    ending["metadata"]["deletionTimestamp"] = "2026-03-01T12:00:05Z"
+    objects = [node("n1", "4"), node("n2", "4"), running("low", priority=-1), ending]
+    (entry,) = outlook(waiting("web"), *objects).pods
+    assert (entry.verdict.value, entry.node, entry.by) == ("later", "n2", "2026-03-01T12:00:05Z")
+
+
+def test_the_pods_that_it_must_be_near_may_be_the_last_to_end() -> None:
+    near = {
+        "podAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": HOSTNAME}
+            ]
+        }
+    }
+    partner = running("db", "1", labels={"app": "db"}, restartPolicy="Never")
+    objects = [node("n1", "4"), partner, running("other", "3", restartPolicy="Never")]
+    (entry,) = outlook(waiting("web", affinity=near), *objects).pods
+    assert {end.pod for end in entry.ends} == {"default/db", "default/other"}
+
+
+def test_the_start_of_these_tests_is_the_time_of_the_questions() -> None:
+    assert outlook("default/web", node("n1", "4"), waiting("web")).at_s == START_S, AT
