@@ -141,6 +141,14 @@ class Evictions:
         for key, value in node.metadata.labels.items():
             yield from self._apart.get((key, value), ())
 
+    def keys_apart(self) -> Mapping[str, frozenset[str]]:
+        """Return the labels that each pod and the incoming one must not share, by the UID of the pod."""
+        keys: defaultdict[str, set[str]] = defaultdict(set)
+        for (key, _), pods in self._apart.items():
+            for pod in pods:
+                keys[pod.uid].add(key)
+        return {uid: frozenset(of_pod) for uid, of_pod in keys.items()}
+
     @cached_property
     def _apart(self) -> Mapping[tuple[str, str], Sequence[Pod]]:
         """The pods that anti-affinity, theirs or the incoming pod's, keeps apart from it, by topology domain."""

@@ -1,16 +1,18 @@
 """The fewest moves by trying all of them, written against the rules.
 
 A move takes a pod from its node to another one that has room for it at that time. A pod moves once at most, and not
-if its budget allows no disruption. The pod in question fits once a node has room for it. Shares no code with the
-search.
+if its budget allows no disruption. The pod in question fits once a node has room for it, in a zone without a pod of
+those from which it is to be kept apart. A node has room for a pod if it has as many devices, too. Shares no code with
+the search.
 """
 
 from __future__ import annotations
 
-from tests.make_room.clusters import FullCluster, amount_of, key_of
-from tests.manifests import Json
+from tests.make_room.clusters import FullCluster, amount_of, devices_of, key_of
+from tests.manifests import ZONE, Json
 
-Amounts = tuple[int, int, int]
+Amounts = tuple[int, int, int, int]
+"""Pods, cpu, memory and devices."""
 State = tuple[tuple[int, int, int], ...]
 """The moves so far, sorted: the group of the pod, its node, and where it went."""
 
@@ -29,14 +31,17 @@ def fewest_moves(cluster: FullCluster, states_max: int, moves_max: int = 99) -> 
     pods = [item for item in cluster.objects if item["kind"] == "Pod"]
     blocked_groups = _blocked_groups(cluster.objects)
     names = [item["metadata"]["name"] for item in nodes]
-    free = [_allocatable(item) for item in nodes]
+    zones = [item["metadata"].get("labels", {}).get(ZONE, "") for item in nodes]
+    free = [_allocatable(item, cluster.objects) for item in nodes]
+    keeping: dict[str, int] = {}
     groups: dict[tuple[str, int], int] = {}
     amounts: dict[str, Amounts] = {}
     for pod in pods:
         group, name = pod["metadata"]["labels"]["app"], pod["spec"].get("nodeName")
-        amounts[group] = 1, amount_of(pod, "cpu"), amount_of(pod, "memory")
+        amounts[group] = 1, amount_of(pod, "cpu"), amount_of(pod, "memory"), devices_of(pod)
         if name is not None:
             at = names.index(name)
+            keeping[zones[at]] = keeping.get(zones[at], 0) + (group in cluster.apart)
             free[at] = _minus(free[at], amounts[group])
             # Replicas on one node are alike, so that it does not matter which of them moves.
             if group not in blocked_groups:
@@ -46,12 +51,26 @@ def fewest_moves(cluster: FullCluster, states_max: int, moves_max: int = 99) -> 
     states: dict[State, list[Amounts]] = {(): free}
     kinds = list(groups)
     for count in range(moves_max + 1):
-        if any(_fits(need, room) for rooms in states.values() for room in rooms):
-            return count
+        for state, rooms in states.items():
+            closed_zones = _closed_zones(state, kinds, zones, keeping, cluster.apart)
+            if any(_fits(need, room) for room, zone in zip(rooms, zones, strict=True) if zone not in closed_zones):
+                return count
         states = _next_states(states, kinds, groups, amounts, states_max)
         if not states:
             return None
     return None
+
+
+def _closed_zones(
+    state: State, kinds: list[tuple[str, int]], zones: list[str], keeping: dict[str, int], apart: frozenset[str]
+) -> set[str]:
+    """Return the zones with pods, after these moves, from which the pod in question is kept apart."""
+    counts = dict(keeping)
+    for number, at, target in state:
+        if kinds[number][0] in apart:
+            counts[zones[at]] -= 1
+            counts[zones[target]] = counts.get(zones[target], 0) + 1
+    return {zone for zone, count in counts.items() if count}
 
 
 def _next_states(
@@ -93,18 +112,21 @@ def _blocked_groups(objects: list[Json]) -> set[str]:
     return {name for name, limit in limits.items() if groups.count(name) <= replicas[name] - limit}
 
 
-def _allocatable(node: Json) -> Amounts:
+def _allocatable(node: Json, objects: list[Json]) -> Amounts:
     amounts = node["status"]["allocatable"]
-    return int(amounts["pods"]), int(amounts["cpu"][:-1]), int(amounts["memory"][:-1])
+    slices = [item for item in objects if item["kind"] == "ResourceSlice"]
+    name = node["metadata"]["name"]
+    count = sum(len(item["spec"]["devices"]) for item in slices if item["spec"]["nodeName"] == name)
+    return int(amounts["pods"]), int(amounts["cpu"][:-1]), int(amounts["memory"][:-1]), count
 
 
 def _minus(first: Amounts, second: Amounts) -> Amounts:
-    return first[0] - second[0], first[1] - second[1], first[2] - second[2]
+    return first[0] - second[0], first[1] - second[1], first[2] - second[2], first[3] - second[3]
 
 
 def _plus(first: Amounts, second: Amounts) -> Amounts:
-    return first[0] + second[0], first[1] + second[1], first[2] + second[2]
+    return first[0] + second[0], first[1] + second[1], first[2] + second[2], first[3] + second[3]
 
 
 def _fits(need: Amounts, room: Amounts) -> bool:
-    return need[0] <= room[0] and need[1] <= room[1] and need[2] <= room[2]
+    return all(amount <= free for amount, free in zip(need, room, strict=True))

@@ -23,6 +23,7 @@ from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.sandbox.embedded import Sandbox
 from tests.make_room.brute_force import TooManyStatesError, fewest_moves
 from tests.make_room.clusters import PODS_PER_NODE, USAGES, FullCluster, full_cluster
+from tests.make_room.ruled_clusters import ruled_cluster
 from tests.provisioned.sandboxed import at_rest, daemon_beside, run, sandbox_of
 from tests.virtual_time import LoopClock
 
@@ -64,11 +65,17 @@ def answer_for(cluster: FullCluster, limit: TimeLimit = UNLIMITED, steps_max: in
 
 
 def check_moves(seed: int, steps_max: int = 200_000, states_max: int = 100_000) -> CheckedMoves | None:
-    """Compare the fewest moves with brute force; None if it would take too long.
+    """Compare the fewest moves with brute force; None if it would take too long."""
+    return _compare(seed, any_cluster(seed, _SMALL, has_one_pending=True), steps_max, states_max)
 
-    A search that does not prove its answer may be worse; one that does must be right.
-    """
-    cluster = any_cluster(seed, _SMALL, has_one_pending=True)
+
+def check_ruled_moves(seed: int, steps_max: int = 50_000, states_max: int = 100_000) -> CheckedMoves | None:
+    """Compare them in the first cluster with devices and zones from that seed on; None if it would take too long."""
+    clusters = (ruled_cluster(seed * 1_000 + attempt) for attempt in range(1_000))
+    return _compare(seed, next(cluster for cluster in clusters if cluster is not None), steps_max, states_max)
+
+
+def _compare(seed: int, cluster: FullCluster, steps_max: int, states_max: int) -> CheckedMoves | None:
     answer = answer_for(cluster, steps_max=steps_max)
     checked = CheckedMoves(seed, is_proven=answer.is_proven)
     checked.moves = len(answer.plan.steps) if answer.plan is not None else None

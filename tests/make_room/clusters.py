@@ -29,10 +29,12 @@ class FullCluster:
     Attributes:
         objects: nodes, ReplicaSets, budgets, and pods with their nodes.
         pod: the pending pod of the highest priority, the first by its name.
+        apart: the ReplicaSets of which no pod may be in its zone.
     """
 
     objects: list[Json]
     pod: str
+    apart: frozenset[str] = frozenset()
 
 
 def full_cluster(
@@ -76,14 +78,15 @@ def _workloads(random: Random, pod_count: int) -> tuple[list[Json], list[Json], 
         replica_set["metadata"]["uid"] = name
         (container,) = replica_set["spec"]["template"]["spec"]["containers"]
         container["resources"] = {"requests": requests}
-        pods += [_pod_of(replica_set, number, priority) for number in range(replicas)]
+        pods += [pod_of(replica_set, number, priority) for number in range(replicas)]
         replica_sets.append(replica_set)
         if random.random() < 0.3:
             budgets.append(budget({"app": name}, name, maxUnavailable=random.choice((0, 1, 1))))
     return replica_sets, budgets, pods
 
 
-def _pod_of(replica_set: Json, number: int, priority: int) -> Json:
+def pod_of(replica_set: Json, number: int, priority: int) -> Json:
+    """A pod of the ReplicaSet, without a node."""
     name, template = replica_set["metadata"]["name"], replica_set["spec"]["template"]
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": name, "controller": True}
     metadata = {"name": f"{name}-{number}", "namespace": "default", "uid": f"{name}-{number}"}
@@ -101,6 +104,16 @@ def _on_node(pod: Json, node_name: str | None) -> Json:
 def amount_of(pod: Json, resource: str) -> int:
     """The request of a pod: thousandths of cpu, or megabytes."""
     return int(pod["spec"]["containers"][0]["resources"]["requests"][resource][:-1])
+
+
+def devices_of(pod: Json) -> int:
+    """How many devices the pod claims: its templates are named after their numbers."""
+    return sum(int(entry["resourceClaimTemplateName"].rpartition("-")[2]) for entry in _claims_of(pod))
+
+
+def _claims_of(pod: Json) -> list[Json]:
+    claims: list[Json] = pod["spec"].get("resourceClaims", [])
+    return claims
 
 
 def _total(pods: list[Json], resource: str) -> int:

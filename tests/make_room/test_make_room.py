@@ -5,12 +5,18 @@ from __future__ import annotations
 import pytest
 
 from podium.insight.room.plan import Verdict
-from tests.make_room.cases import answer_for, any_cluster, check_carried_out, check_moves
+from tests.make_room.cases import answer_for, any_cluster, check_carried_out, check_moves, check_ruled_moves
 
 
 @pytest.mark.parametrize("seed", range(1, 13))
 def test_the_fewest_moves_are_those_of_brute_force(seed: int) -> None:
     checked = check_moves(seed, states_max=20_000)
+    assert checked is None or checked.faults == []
+
+
+@pytest.mark.parametrize("seed", [*range(1, 13), 68, 134])
+def test_the_fewest_moves_for_devices_and_zones_are_those_of_brute_force(seed: int) -> None:
+    checked = check_ruled_moves(seed, states_max=20_000)
     assert checked is None or checked.faults == []
 
 

@@ -338,7 +338,7 @@ class _Levels:
     def _reach(self) -> bool:
         """Try all orders of moves from the cluster as it is, and return whether nothing is left to search."""
         (_, requests), *further_alternatives = self.alternatives
-        if further_alternatives or len(requests) > 1 or requests[0].conflicts:
+        if further_alternatives or len(requests) > 1:
             return False
         states, level = ReachableStates(self.model, requests[0], self.budget), 0
         if not states.is_small:

@@ -23,9 +23,11 @@ from podium.cluster.affinity_terms import pod_terms
 from podium.cluster.snapshot import BoolArray, IntArray
 from podium.engine.cluster import Cluster
 from podium.engine.cluster_objects import unbound
+from podium.engine.device_refusals import DEVICES
 from podium.framework.preemption.candidates import Budgets
 from podium.insight.blockers import Blockers, blockers_of
 from podium.insight.evictions import Evictions
+from podium.insight.room.devices import NO_NEEDS, DeviceColumns
 from podium.insight.room.movable import Movability
 from podium.objects.core import Pod
 from podium.objects.requests import filter_requests
@@ -80,7 +82,9 @@ class Request:
 
     Attributes:
         rows: the rows on which only room is missing.
-        conflicts: by row, the movable pods that have to go there whatever is free, by their index.
+        conflicts: by row, the movable pods that have to go whatever is free, by their index: those of the node, or
+            those of a topology domain from which anti-affinity keeps the pod.
+        apart: by movable pod that anti-affinity keeps apart from this one, the labels that they must not share.
     """
 
     pod: Pod
@@ -88,6 +92,7 @@ class Request:
     rows: BoolArray
     size: float
     conflicts: Mapping[int, tuple[int, ...]]
+    apart: Mapping[int, frozenset[str]]
 
 
 class RoomModel:
@@ -115,6 +120,8 @@ class RoomModel:
             for pod in self.snapshot.pods[row].values()
             if not movability.obstacle(pod)
         ]
+        replacements = [as_replacement(pod) for _, pod in movable_pods if pod.spec.resource_claims]
+        self.devices = DeviceColumns(cluster, self.snapshot, [*replacements, *pods])
         self.resources = self._resources_of([*(pod for _, pod in movable_pods), *pods])
         self.free = self._free()
         self._kinds: dict[tuple[object, ...], int] = {}
@@ -143,18 +150,20 @@ class RoomModel:
         snapshot = self.snapshot
         columns = [snapshot.allowed_pods - snapshot.pod_count]
         columns += [snapshot.allocatable(name) - snapshot.requested(name) for name in self.resources]
-        return np.stack(columns, axis=1).astype(np.int64)
+        return np.hstack([np.stack(columns, axis=1).astype(np.int64), np.array(self.devices.free, np.int64)])
 
     @cached_property
     def _average(self) -> Sequence[float]:
         rows = self.snapshot.order
         columns = [self.snapshot.allowed_pods, *(self.snapshot.allocatable(name) for name in self.resources)]
-        return [max(float(column[rows].mean()), 1.0) for column in columns]
+        device_columns = np.array(self.devices.free, np.int64).T
+        return [max(float(column[rows].mean()), 1.0) for column in (*columns, *device_columns)]
 
     def need_of(self, pod: Pod) -> tuple[int, ...]:
         """Return what must be free on a node for the pod, in the order of the columns."""
         requests = filter_requests(pod.spec)
-        return 1, *(requests.get(name, 0) for name in self.resources)
+        devices = self.devices.amounts(self.devices.needs_of(pod) or NO_NEEDS)
+        return 1, *(requests.get(name, 0) for name in self.resources), *devices
 
     def size(self, need: Sequence[int]) -> float:
         """Return the largest share of a resource of an average node that these amounts are."""
@@ -165,8 +174,9 @@ class RoomModel:
         )
 
     def _movable(self, row: int, pod: Pod) -> MovablePod:
-        usage, need = self.snapshot.pod_usages(row)[pod.uid], self.need_of(pod)
-        gain = (1, *(usage.requests.get(name, 0) for name in self.resources))
+        usage = self.snapshot.pod_usages(row)[pod.uid]
+        need = self.need_of(as_replacement(pod) if pod.spec.resource_claims else pod)
+        gain = (1, *(usage.requests.get(name, 0) for name in self.resources), *self.devices.gain_of(pod))
         return MovablePod(pod, row, gain, need, self._kind_of(pod), self.size(need), cost_of(pod))
 
     def fits(self, need: Sequence[int] | IntArray, free: IntArray) -> BoolArray:
@@ -203,9 +213,14 @@ class RoomModel:
         if rows is None:
             pod = as_replacement(self._samples[candidate.kind])
             blockers = blockers_of(self._engine, self._cluster.framework_for(pod), pod)
-            rows = self._rows_for(blockers, [plugin for plugin in blockers.plugins if plugin != FIT])
+            amounts = self._in_columns(pod)
+            rows = self._rows_for(blockers, [plugin for plugin in blockers.plugins if plugin not in amounts])
             self._rows_of_kind[candidate.kind] = rows
         return rows
+
+    def _in_columns(self, pod: Pod) -> frozenset[str]:
+        """Return the filters whose verdict on the pod follows from the columns."""
+        return frozenset({FIT} if self.devices.needs_of(pod) is None else {FIT, DEVICES})
 
     def _rows_for(self, blockers: Blockers, plugins: Collection[str]) -> BoolArray:
         mask = np.zeros(self.count, np.bool_)
@@ -219,21 +234,25 @@ class RoomModel:
     def request(self, pod: Pod) -> Request:
         """Return the pod with the rows on which only room is missing. Raises: ScheduleError: a plugin failed."""
         blockers = blockers_of(self._engine, self._cluster.framework_for(pod), pod)
-        strict = [plugin for plugin in blockers.plugins if plugin not in (FIT, *_BETWEEN_PODS)]
+        amounts = self._in_columns(pod)
+        strict = [plugin for plugin in blockers.plugins if plugin not in amounts | _BETWEEN_PODS]
         rows, conflicts = self._rows_for(blockers, strict), dict[int, tuple[int, ...]]()
+        apart: Mapping[int, frozenset[str]] = {}
         need = self.need_of(pod)
         between = np.zeros(self.count, np.bool_)
         for plugin in _BETWEEN_PODS & set(blockers.plugins):
             between |= blockers.rejected_by(plugin)
         if (between & rows).any():
-            conflicts = self._conflicts(pod, np.flatnonzero(between & rows).tolist())
+            conflicts, apart = self._conflicts(pod, np.flatnonzero(between & rows).tolist())
             is_left_out = between & ~np.isin(np.arange(self.count), list(conflicts))
             self.is_exact &= not (rows & is_left_out).any()
             rows = rows & ~is_left_out
-        return Request(pod, need, rows, self.size(need), conflicts)
+        return Request(pod, need, rows, self.size(need), conflicts, apart)
 
-    def _conflicts(self, pod: Pod, rows: Sequence[int]) -> dict[int, tuple[int, ...]]:
-        """Return the rows that the pod may use once some movable pods of the same node are gone, with these pods."""
+    def _conflicts(
+        self, pod: Pod, rows: Sequence[int]
+    ) -> tuple[dict[int, tuple[int, ...]], Mapping[int, frozenset[str]]]:
+        """Return the rows that the pod may use once some movable pods are gone, with these; and `Request.apart`."""
         namespaces = {item.key: item.metadata.labels for item in self._cluster.store.objects(NAMESPACES).values()}
         # Which pods may go is decided by `Movability`; only what is in the way is asked of it.
         evictions = Evictions(self.snapshot, pod, namespaces, Budgets((), self._cluster.release.preemption))
@@ -242,10 +261,20 @@ class RoomModel:
         for row in rows:
             pods = {pod.uid for pod in (*evictions.port_holders(row), *evictions.kept_apart(row))}
             indexes = [index_of.get(uid, -1) for uid in pods]
-            # Pods of other nodes that share a domain would have to leave the domain; that is left to people.
-            if indexes and all(index >= 0 and self.movable[index].row == row for index in indexes):
+            if indexes and all(index >= 0 for index in indexes):
                 conflicts[row] = tuple(sorted(indexes))
-        return conflicts
+        return conflicts, {index_of[uid]: keys for uid, keys in evictions.keys_apart().items() if uid in index_of}
+
+    def is_apart(self, request: Request, row: int, moves: Iterable[tuple[int, int]]) -> bool:
+        """Return whether no moved pod comes to the domain of the row from which anti-affinity keeps it."""
+        if not request.apart:
+            return True
+        labels = self.snapshot.node(row).labels
+        return not any(
+            key in labels and labels[key] == self.snapshot.node(target).labels.get(key)
+            for index, target in moves
+            for key in request.apart.get(index, ())
+        )
 
 
 def has_rules(pod: Pod) -> bool:
@@ -265,7 +294,9 @@ def has_rules(pod: Pod) -> bool:
 def as_replacement(pod: Pod) -> Pod:
     """Return the pod that is created in this one's place, as far as the scheduler is concerned."""
     metadata = replace_fields(pod.metadata, name=f"{pod.metadata.name}-again", uid=f"{pod.uid}-again")
-    return replace_fields(unbound(pod), metadata=metadata)
+    pod = unbound(pod)
+    # Claims of templates go with the pod, and the new one gets others.
+    return replace_fields(pod, metadata=metadata, status=replace_fields(pod.status, resource_claim_statuses=()))
 
 
 def cost_of(pod: Pod) -> Cost:

@@ -33,7 +33,7 @@ class ReachableStates:
     """The states that can be reached by moves, level by level.
 
     Args:
-        request: the pod in question, which no other pod but those that take room keeps off its rows.
+        request: the pod in question.
     """
 
     def __init__(self, model: RoomModel, request: Request, budget: Budget) -> None:
@@ -42,7 +42,8 @@ class ReachableStates:
         self._budget = budget
         kinds: dict[tuple[object, ...], list[int]] = {}
         for index, candidate in enumerate(model.movable):
-            kinds.setdefault((candidate.row, candidate.need, candidate.gain, candidate.kind), []).append(index)
+            key = candidate.row, candidate.need, candidate.gain, candidate.kind, request.apart.get(index)
+            kinds.setdefault(key, []).append(index)
         self._members = [sorted(indexes, key=lambda index: model.movable[index].cost) for indexes in kinds.values()]
         self._paths: dict[_State, tuple[tuple[int, int], ...]] = {(): ()}
 
@@ -56,10 +57,17 @@ class ReachableStates:
         answers = []
         for path in self._paths.values():
             free = self._free_after(path)
-            rows = np.flatnonzero(self._request.rows & self._model.fits(self._request.need, free))
-            if len(rows):
-                answers.append((self._moves(path), int(rows[0])))
+            moves = self._moves(path)
+            for row in np.flatnonzero(self._request.rows & self._model.fits(self._request.need, free)).tolist():
+                if self._is_clear(row, moves):
+                    answers.append((moves, row))
+                    break
         return answers
+
+    def _is_clear(self, row: int, moves: Sequence[tuple[int, int]]) -> bool:
+        """Return whether all pods that keep the pod in question off the row have left, and none has come."""
+        remaining = set(self._request.conflicts.get(row, ())).difference(index for index, _ in moves)
+        return not remaining and self._model.is_apart(self._request, row, moves)
 
     def advance(self) -> bool:
         """Go to the next level, and return whether it has any states. Raises: as `Budget.spend`."""

@@ -94,7 +94,7 @@ class Rehearsal:
         steps = []
         for number, (index, row) in enumerate(moves):
             later_rows = {target for _, target in moves[number + 1 :]} | set(rows)
-            steps.append(self._move(self.model.movable[index], row, later_rows))
+            steps.append(self._move(self.model.movable[index], row, later_rows, self._rows_apart(index, rows) - {row}))
         uncordons = tuple(self._cordons)
         for pod, row in zip(self.pods, rows, strict=True):
             self._trial.world.put(PODS, _with_nomination(pod, names[row]))
@@ -111,7 +111,17 @@ class Rehearsal:
 
     # ------------------------------------------------------------ one step
 
-    def _move(self, candidate: MovablePod, row: int, later_rows: set[int]) -> RoomMove:
+    def _rows_apart(self, index: int, rows: Sequence[int]) -> set[int]:
+        """Return the rows to which the pod must not go, since anti-affinity keeps it from a pod in question there."""
+        return {
+            other_row
+            for request, row in zip(self.model.requests, rows, strict=True)
+            if index in request.apart
+            for other_row in self.model.snapshot.order.tolist()
+            if not self.model.is_apart(request, row, [(index, other_row)])
+        }
+
+    def _move(self, candidate: MovablePod, row: int, later_rows: set[int], closed_rows: set[int]) -> RoomMove:
         world, names = self._trial.world, self.model.names
         source = names[candidate.row]
         pod = world.store.get(PODS, candidate.pod.key)
@@ -121,7 +131,7 @@ class Rehearsal:
             raise MoveFailedError(f"PodDisruptionBudget {', '.join(budgets)} would forbid to evict {pod.key}")
         reserved_names = {names[later_row] for later_row in later_rows - {row}}
         rows_for = self.model.rows_for(candidate)
-        rivals = sorted(names[later_row] for later_row in later_rows - {row} if rows_for[later_row])
+        rivals = sorted(names[other_row] for other_row in (later_rows | closed_rows) - {row} if rows_for[other_row])
         held_names = set(self._cordons)
         cordons = self._cordon([source, *rivals])
         self._trial.delete(pod)

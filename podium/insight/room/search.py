@@ -139,7 +139,9 @@ class RoomSearch:
         ]
         for _ in self._place(tuple(items), moves_max):
             rows = tuple(self._request_rows[number] for number in range(len(self.requests)))
-            yield Solution(tuple(sorted(self._targets.items())), rows)
+            moves = tuple(sorted(self._targets.items()))
+            if all(self.model.is_apart(request, row, moves) for request, row in zip(self.requests, rows, strict=True)):
+                yield Solution(moves, rows)
 
     # ------------------------------------------------------------ one pod after the other
 
@@ -154,7 +156,7 @@ class RoomSearch:
             self._free[row] -= item.need
             # Undone below instead of copied: most places lead nowhere.
             for index in ejected_pods:
-                self._free[row] += np.asarray(self.model.movable[index].gain, np.int64)
+                self._free[self.model.movable[index].row] += np.asarray(self.model.movable[index].gain, np.int64)
                 self._targets[index] = -1
             self._note_place(item, row)
             # The largest first: what is hard to place fails early.
@@ -162,7 +164,7 @@ class RoomSearch:
             yield from self._place(tuple(sorted(next_items, key=_turn)), count - len(ejected_pods))
             self._forget_place(item)
             for index in ejected_pods:
-                self._free[row] -= np.asarray(self.model.movable[index].gain, np.int64)
+                self._free[self.model.movable[index].row] -= np.asarray(self.model.movable[index].gain, np.int64)
                 del self._targets[index]
             self._free[row] += item.need
 
@@ -264,12 +266,17 @@ class RoomSearch:
         self, item: _Item, rows: Sequence[int], count: int, conflicts: Mapping[int, tuple[int, ...]]
     ) -> Iterator[tuple[int, tuple[int, ...]]]:
         for row in rows:
-            fixed_pods = conflicts.get(row, ())
-            if len(fixed_pods) > count or any(index in self._targets for index in fixed_pods):
+            # Those that have left for another pod in question are out of the way.
+            fixed_pods = tuple(index for index in conflicts.get(row, ()) if index not in self._targets)
+            # Pods of other nodes of the domain leave fewer moves for those of this one.
+            self.is_cut |= len({*fixed_pods, *self.model.on_row[row]}) > count
+            if len(fixed_pods) > count:
                 continue
             lack = np.where(item.need > 0, item.need - self._free[row], 0).tolist()
             for index in fixed_pods:
-                lack = [amount - gain for amount, gain in zip(lack, self.model.movable[index].gain, strict=True)]
+                # Those of other nodes of its domain leave no room here.
+                if self.model.movable[index].row == row:
+                    lack = [amount - gain for amount, gain in zip(lack, self.model.movable[index].gain, strict=True)]
             for cover in self._covers(row, lack, count - len(fixed_pods), item, fixed_pods):
                 yield row, (*fixed_pods, *cover)
 
@@ -303,9 +310,13 @@ class RoomSearch:
         def order(index: int) -> tuple[object, ...]:
             candidate = movable[index]
             share = sum(min(candidate.gain[c] / amount, 1.0) for c, amount in zip(columns, amounts, strict=True))
-            return -share, candidate.need, candidate.kind, candidate.cost
+            return -share, candidate.need, candidate.kind, self._rules_about(index), candidate.cost
 
         return sorted(indexes, key=order)
+
+    def _rules_about(self, index: int) -> list[list[str]]:
+        """Return the labels that the pod must not share with each pod in question."""
+        return [sorted(request.apart.get(index, ())) for request in self.requests]
 
     def _combinations(
         self, candidates: Sequence[int], gains: Sequence[tuple[int, ...]], amounts: tuple[int, ...], size: int
@@ -324,7 +335,7 @@ class RoomSearch:
                 if any(amount > best for amount, best in zip(lack, ahead[count][position], strict=True)):
                     return
                 candidate = self.model.movable[candidates[position]]
-                look = candidate.need, candidate.gain, candidate.kind
+                look = candidate.need, candidate.gain, candidate.kind, self._rules_about(candidates[position])
                 if look == last:
                     continue
                 last = look
@@ -370,11 +381,11 @@ def impossible_because(model: RoomModel, requests: Sequence[Request]) -> str:
     """Return why no set of moves can help, if amounts alone prove it; "" if they do not."""
     total = np.maximum(model.free, 0).sum(axis=0)
     needs = np.array([request.need for request in requests], np.int64).sum(axis=0)
-    for column, (amount, need) in enumerate(zip(total.tolist(), needs.tolist(), strict=True)):
+    # Not of devices: a pod that moves may give back one that others select and take one that they do not.
+    for name, amount, need in zip(("pods", *model.resources), total.tolist(), needs.tolist(), strict=False):
         if need > amount:
-            name = ("pods", *model.resources)[column]
             return f"all nodes together have less {name} free than is asked for, and moves free none"
-    for request in requests:
+    for request in requests if model.is_exact else ():
         room = model.fits(request.need, model.free + model.top_gains(2**31))
         if not (request.rows & room).any():
             return f"on no node would {request.pod.key} fit if all pods that may be moved were gone"
