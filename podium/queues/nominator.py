@@ -29,12 +29,15 @@ class Nominator:
         self._lookup = lookup
         self._nodes: dict[str, dict[str, Pod]] = {}
         self._of: dict[str, Nomination] = {}
+        # How many nominated pods have each priority.
+        self._priorities: dict[int, int] = {}
 
     def fork(self, lookup: PodLookup) -> Nominator:
         """Return an independent copy of the nominations."""
         twin = Nominator(lookup)
         twin._nodes = {name: dict(pods) for name, pods in self._nodes.items()}
         twin._of = dict(self._of)
+        twin._priorities = dict(self._priorities)
         return twin
 
     def add(self, pod: Pod, override: str | None = None) -> None:
@@ -51,7 +54,8 @@ class Nominator:
         current = self._lookup(pod.key)
         if current is None or current.node_name:
             return
-        self._of[pod.uid] = Nomination.of(pod, node_name)
+        nomination = self._of[pod.uid] = Nomination.of(pod, node_name)
+        self._priorities[nomination.priority] = self._priorities.get(nomination.priority, 0) + 1
         self._nodes.setdefault(node_name, {})[pod.uid] = pod
 
     def update(self, old: Pod, new: Pod) -> None:
@@ -67,6 +71,9 @@ class Nominator:
         nomination = self._of.pop(pod.uid, None)
         if nomination is None:
             return
+        self._priorities[nomination.priority] -= 1
+        if not self._priorities[nomination.priority]:
+            del self._priorities[nomination.priority]
         pods = self._nodes[nomination.node_name]
         del pods[pod.uid]
         if not pods:
@@ -87,10 +94,16 @@ class Nominator:
         return tuple(pods.values()) if pods else ()
 
     def ahead_of(self, pod: Pod) -> Sequence[Nomination]:
-        """Return the other nominated pods of at least this pod's priority. Cost: 0.1 us per nominated pod."""
+        """Return the other nominated pods of at least this pod's priority.
+
+        Cost: 0.1 us per nominated pod; a tenth of it if all count.
+        """
+        nominations, priorities = self._of, self._priorities
+        if pod.uid not in nominations and (not priorities or min(priorities) >= pod.priority):
+            return list(nominations.values())
         pod_uid, priority = pod.uid, pod.priority
         return [
-            nomination for uid, nomination in self._of.items() if nomination.priority >= priority and uid != pod_uid
+            nomination for uid, nomination in nominations.items() if nomination.priority >= priority and uid != pod_uid
         ]
 
     def ahead_on(self, pod: Pod, node_name: str) -> Sequence[Pod]:

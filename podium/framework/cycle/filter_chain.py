@@ -129,7 +129,7 @@ class FilterChain:
         return len(self._usage_filters) == len(self._filters)
 
     @property
-    def nominated_pods(self) -> Mapping[int, Sequence[Pod]]:
+    def nominated_pods(self) -> Mapping[int, tuple[Pod, ...]]:
         """The pods nominated to each node that has any, and that count for this pod."""
         return self._nominated.by_row
 

@@ -101,7 +101,7 @@ class ForkedNodesDryRun:
     def bases(self, rows: Sequence[int]) -> Sequence[Basis]:
         """Return the node of each row, the pods on it, and the pods nominated to it."""
         nodes, pods, nominated_pods = self._snapshot.nodes, self._snapshot.pods, self._outside.nominated_pods
-        return [(nodes[row], pods[row], tuple(nominated_pods.get(row, ()))) for row in rows]
+        return [(nodes[row], pods[row], nominated_pods.get(row, ())) for row in rows]
 
     def name(self, row: int) -> str:
         """Return the node's name."""

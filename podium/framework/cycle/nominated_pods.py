@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, Protocol, Self
+from operator import attrgetter
+from typing import NamedTuple, Protocol, Self, cast
 
 import numpy as np
 
@@ -33,6 +34,9 @@ class Nomination(NamedTuple):
         return cls(node_name, pod, pod.priority, readable_pod_usage(pod))
 
 
+_node_name, _pod, _pod_usage = attrgetter("node_name"), attrgetter("pod"), attrgetter("pod_usage")
+
+
 class NominatedPods(Protocol):
     """The pods that are nominated to nodes."""
 
@@ -46,40 +50,43 @@ class NominatedPods(Protocol):
 class NominatedAhead:
     """The nominated pods of at least this pod's priority, on the nodes of one snapshot.
 
-    Cost: nothing until it is asked for; all nodes together then cost half a microsecond for each nominated pod.
+    Cost: nothing until it is asked for; all nodes together then cost 0.2 us for each nominated pod.
     """
 
     def __init__(self, pod: Pod, snapshot: Snapshot, nominations: NominatedPods) -> None:
         self._pod = pod
         self._snapshot = snapshot
         self._nominated = nominations
-        self._found: list[tuple[int, Nomination]] | None = None
 
     def on(self, row: int) -> Sequence[Pod]:
         """Return the pods nominated to one node."""
         return self._nominated.ahead_on(self._pod, self._snapshot.name(row))
 
-    @property
-    def _all(self) -> list[tuple[int, Nomination]]:
-        if self._found is None:
-            row_of = self._snapshot.row_of
-            self._found = [
-                (row, nomination)
-                for nomination in self._nominated.ahead_of(self._pod)
-                if (row := row_of.get(nomination.node_name)) is not None
-            ]
-        return self._found
+    @cached_property
+    def _all(self) -> tuple[Sequence[int], Sequence[Nomination]]:
+        """The row of each nomination on a node of the snapshot, and the nomination."""
+        nominations = self._nominated.ahead_of(self._pod)
+        # Without a Python frame for each: while a thousand pods preempt, hundreds of them are nominated.
+        rows = list(map(self._snapshot.row_of.get, map(_node_name, nominations)))
+        if None not in rows:
+            return cast("list[int]", rows), nominations
+        present = [(row, nomination) for row, nomination in zip(rows, nominations, strict=True) if row is not None]
+        return [row for row, _ in present], [nomination for _, nomination in present]
 
     @cached_property
-    def by_row(self) -> Mapping[int, Sequence[Pod]]:
+    def by_row(self) -> Mapping[int, tuple[Pod, ...]]:
         """The nominated pods of each node that has any."""
+        rows, nominations = self._all
+        single_pods = dict(zip(rows, zip(map(_pod, nominations)), strict=True))
+        if len(single_pods) == len(rows):
+            return single_pods
         by_row: dict[int, list[Pod]] = {}
-        for row, nomination in self._all:
+        for row, nomination in zip(rows, nominations, strict=True):
             by_row.setdefault(row, []).append(nomination.pod)
-        return by_row
+        return {row: tuple(pods) for row, pods in by_row.items()}
 
     def __bool__(self) -> bool:
-        return bool(self._all)
+        return bool(self._all[0])
 
     @cached_property
     def column(self) -> BoolArray:
@@ -90,11 +97,11 @@ class NominatedAhead:
 
     @cached_property
     def _rows(self) -> Rows:
-        return np.array([row for row, _ in self._all], np.intp)
+        return np.array(self._all[0], np.intp)
 
     @cached_property
     def _usage(self) -> IntArray:
-        return self._snapshot.usage_of([nomination.pod_usage for _, nomination in self._all])
+        return self._snapshot.usage_of(list(map(_pod_usage, self._all[1])))
 
     def counting_fork(self, snapshot: Snapshot) -> Snapshot:
         """Return a fork of that snapshot where the nominated pods count in the nodes' usage."""

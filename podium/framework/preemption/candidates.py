@@ -17,7 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import compress
 from math import inf
+from operator import attrgetter
 from typing import Final, Protocol, TypeVar
 
 from msgspec.structs import replace
@@ -263,12 +265,17 @@ class Candidate:
         object.__setattr__(self, "first_start", (first_s, None in starts_s))
 
 
+_cost, _first_start = attrgetter("cost"), attrgetter("first_start")
+
+
 def choose(candidates: Sequence[Candidate], importance: Importance) -> Candidate:
     """Return the candidate that costs least."""
-    costs = [candidate.cost for candidate in candidates]
+    costs = list(map(_cost, candidates))
     least = min(costs)
-    cheapest = [candidate for candidate, cost in zip(candidates, costs, strict=True) if cost == least]
-    if len(cheapest) == 1:
+    cheapest = list(compress(candidates, map(least.__eq__, costs)))
+    starts = list(map(_first_start, cheapest))
+    # Hundreds of pods of one Deployment may have started together, and each call takes time.
+    if starts.count(starts[0]) == len(starts):
         return cheapest[0]
     # Pods that started last lose the least work.
     return max(cheapest, key=importance.first_start_s)

@@ -7,7 +7,9 @@ Source: kubernetes pkg/scheduler/framework/preemption/preemption.go (DryRunPreem
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final
 
 from podium.cluster import Rows
@@ -21,6 +23,7 @@ from podium.framework.preemption.victims import VictimSelection, potential_victi
 from podium.objects.core import Pod
 
 _BATCH_MIN: Final = 32
+_violations = attrgetter("violations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +49,15 @@ def dry_run_preemption(
     Args:
         units: which pods are evicted together; None if each can be evicted alone.
     """
-    non_violating: list[Candidate] = []
-    violating: list[Candidate] = []
-    rejections: dict[int, Status] = {}
+    collection = Collection(goal)
     if not len(rows):
-        return DryRunResult((), {})
+        return collection.result()
     # All rows share one fork: no row is tried twice, and a dry run changes only the state of its own row.
     dry_run = nodes.dry_run_of_nodes() if units is None else None
     start, row_list = 0, rows.tolist()
     while start < len(row_list):
         # As many rows as candidates are still needed, since more would only cost time; but never a tiny batch.
-        batch_size = max(goal - len(non_violating) - len(violating), _BATCH_MIN)
+        batch_size = max(goal - collection.count, _BATCH_MIN)
         batch = row_list[start : start + (batch_size if dry_run is not None else 1)]
         start += len(batch)
         if dry_run is not None:
@@ -71,16 +72,56 @@ def dry_run_preemption(
         else:
             answers = [_dry_run_row(nodes, batch[0], pod, budgets, importance)]
             yield PAUSE
-        for row, answer in zip(batch, answers, strict=True):
+        if collection.add(batch, answers):
+            break
+    return collection.result()
+
+
+class Collection:
+    """The candidates so far, until there are `goal`, one of which violates no budget."""
+
+    def __init__(self, goal: int) -> None:
+        self._goal = goal
+        self._non_violating: list[Candidate] = []
+        self._violating: list[Candidate] = []
+        self._rejections: dict[int, Status] = {}
+
+    @property
+    def count(self) -> int:
+        """The number of candidates."""
+        return len(self._non_violating) + len(self._violating)
+
+    def add(self, rows: Sequence[int], answers: Sequence[VictimSelection]) -> bool:
+        """Add the answers of these rows up to the goal; return True once it is reached."""
+        candidates = [answer for answer in answers if type(answer) is Candidate]
+        missing = self._goal - self.count - len(candidates)
+        # The usual batch of hundreds: no budget is violated, and the goal is not reached before its last row.
+        if (missing > 0 or (missing == 0 and candidates[-1] is answers[-1])) and not any(map(_violations, candidates)):
+            self._non_violating += candidates
+            if len(candidates) < len(answers):
+                pairs = zip(rows, answers, strict=True)
+                self._rejections.update((row, answer) for row, answer in pairs if isinstance(answer, Status))
+            return self._is_enough()
+        return self._add_singly(rows, answers)
+
+    def _add_singly(self, rows: Sequence[int], answers: Sequence[VictimSelection]) -> bool:
+        for row, answer in zip(rows, answers, strict=True):
             if isinstance(answer, Status):
-                rejections[row] = answer
+                self._rejections[row] = answer
                 continue
-            candidates = violating if answer.violations else non_violating
-            if len(candidates) < goal:
+            candidates = self._violating if answer.violations else self._non_violating
+            if len(candidates) < self._goal:
                 candidates.append(answer)
-            if non_violating and len(non_violating) + len(violating) >= goal:
-                return DryRunResult((*non_violating, *violating), rejections)
-    return DryRunResult((*non_violating, *violating), rejections)
+            if self._is_enough():
+                return True
+        return False
+
+    def _is_enough(self) -> bool:
+        return bool(self._non_violating) and self.count >= self._goal
+
+    def result(self) -> DryRunResult:
+        """Return what was added, the candidates that violate no budget first."""
+        return DryRunResult((*self._non_violating, *self._violating), self._rejections)
 
 
 def _dry_run_row(nodes: FilteredNodes, row: int, pod: Pod, budgets: Budgets, importance: Importance) -> VictimSelection:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from podium.objects.core import Pod
@@ -133,3 +135,22 @@ def test_a_nomination_says_what_the_pod_will_take_up() -> None:
     assert (nomination.priority, nomination.pod_usage.requests) == (3, {"cpu": 2000})
     bench.nominator.delete(web)
     assert not bench.nominator.ahead_of(second_pod)
+
+
+def test_whoever_is_ahead_stays_right_as_nominations_of_several_priorities_come_and_go() -> None:
+    draws = Random(7)
+    pods = [pod(f"p{number}", priority=number % 3) for number in range(12)]
+    bench = NominatorBench(*pods)
+    nominated_pods: dict[str, Pod] = {}
+    for _ in range(400):
+        item = draws.choice(pods)
+        nominated_pods.pop(item.uid, None)
+        if draws.random() < 0.6:
+            bench.nominator.add(item, f"n{draws.randrange(4)}")
+            nominated_pods[item.uid] = item
+        else:
+            bench.nominator.delete(item)
+        asking = draws.choice([*pods, pod("new", priority=draws.randrange(4))])
+        assert [nomination.pod for nomination in bench.nominator.ahead_of(asking)] == [
+            item for uid, item in nominated_pods.items() if item.priority >= asking.priority and uid != asking.uid
+        ]

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
+import pytest
 
 from podium.framework.contract.status import Status
 from podium.framework.contract.steps import PAUSE, Steps, run_unasked
-from podium.framework.preemption.candidates import Budgets, Importance
-from podium.framework.preemption.dry_run import DryRunResult, dry_run_preemption
+from podium.framework.preemption.candidates import Budgets, Candidate, Importance
+from podium.framework.preemption.dry_run import Collection, DryRunResult, dry_run_preemption
 from podium.framework.preemption.victim_cache import VictimCache
 from podium.framework.preemption.victims import NO_VICTIMS
 from tests.builders import pod
@@ -66,3 +69,38 @@ def test_a_node_whose_pods_of_lower_priority_are_protected_is_not_tried():
 def test_it_pauses_after_each_node_that_is_tried_by_itself():
     rooms = Rooms(*(room_on(f"n{index}") for index in range(5)))
     assert list(stepwise(rooms, 3)) == [PAUSE] * 3
+
+
+def collected_one_by_one(answers: list[list[Candidate | Status]], goal: int) -> DryRunResult:
+    """The result of a plain loop over all answers."""
+    lists: dict[bool, list[Candidate]] = {False: [], True: []}
+    rejections: dict[int, Status] = {}
+    for row, answer in enumerate(answer for batch in answers for answer in batch):
+        if isinstance(answer, Status):
+            rejections[row] = answer
+            continue
+        candidates = lists[answer.violations > 0]
+        if len(candidates) < goal:
+            candidates.append(answer)
+        if lists[False] and len(lists[False]) + len(lists[True]) >= goal:
+            break
+    return DryRunResult((*lists[False], *lists[True]), rejections)
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_a_batch_is_collected_as_its_answers_one_by_one(seed: int) -> None:
+    draws = Random(seed)
+    goal, kinds = draws.randint(1, 12), draws.choice(["c", "cc s", "ccccv", "csv", "s", "cccs"])
+    victim = pod("victim", priority=1)
+
+    def answer(number: int) -> Candidate | Status:
+        kind = draws.choice(kinds.replace(" ", ""))
+        return TOO_FULL if kind == "s" else Candidate(f"n{number}", (victim,), int(kind == "v"))
+
+    batches = [[answer(10 * index + place) for place in range(draws.randint(1, 8))] for index in range(4)]
+    collection, first = Collection(goal), 0
+    for batch in batches:
+        if collection.add(range(first, first + len(batch)), batch):
+            break
+        first += len(batch)
+    assert collection.result() == collected_one_by_one(batches, goal)
