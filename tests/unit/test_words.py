@@ -50,7 +50,7 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "estimator": (5, 1),
     "fleets": (0, 0),
     "framework": (14, 3),
-    "insight": (15, 0),
+    "insight": (14, 0),
     "lib": (2, 1),
     "library": (0, 0),
     "objects": (20, 0),

@@ -31,7 +31,7 @@ def names_below(group: click.Group, prefix: str = "") -> Iterator[str]:
 
 COMMANDS = list(names_below(main))
 ROWS = [row.split("|")[1] for row in PAGE.read_text().splitlines() if row.startswith("| `")]
-LISTED = [name for row in ROWS for name in re.findall(r"`([^`]+)`", row)]
+PAGE_NAMES = [name for row in ROWS for name in re.findall(r"`([^`]+)`", row)]
 
 _QUESTION = ("-f", "{cluster}", "--exit-code")
 NOES: dict[str, Sequence[str]] = {
@@ -110,11 +110,11 @@ def _exit_code(command: str, arguments: Sequence[str], files: dict[str, Path]) -
 
 
 def test_the_page_lists_every_command_once() -> None:
-    assert sorted(re.sub(r" --.*", "", name) for name in LISTED) == sorted(COMMANDS)
+    assert sorted(re.sub(r" --.*", "", name) for name in PAGE_NAMES) == sorted(COMMANDS)
 
 
 def test_what_the_page_gives_the_option_has_it_and_nothing_else() -> None:
-    with_option = {name.removesuffix(" --exit-code") for name in LISTED if name.endswith(" --exit-code")}
+    with_option = {name.removesuffix(" --exit-code") for name in PAGE_NAMES if name.endswith(" --exit-code")}
     assert with_option == {name for name in COMMANDS if "--exit-code" in run(*name.split(), "--help").output}
 
 
