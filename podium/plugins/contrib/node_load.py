@@ -314,7 +314,8 @@ class NodeUse:
         self._measured: FloatArray = np.zeros((len(args.loads), 0))
         self._unit: FloatArray = self._measured
         self._limits: FloatArray = self._measured
-        self._basis_by_row: FloatArray = np.zeros((0, 3, len(args.loads)))
+        self._rows: FloatArray = np.zeros((0, 4 * len(args.loads)))
+        """Of each row, what the four columns have for each load: side by side, since rows are read one by one."""
         self._recent: FloatArray = self._measured
         self._share_of_unit: FloatArray = self._measured
         self._free: FloatArray = self._measured
@@ -341,9 +342,9 @@ class NodeUse:
 
     def score(self, row: int, requests: Sequence[int]) -> int:
         """Return what `scores` has for the row; for one row, plain Python is ten times as fast as NumPy."""
-        free_of, share_of, total = self._free.item, self._share_of_unit.item, 0.0
+        values, total = self._rows[row].tolist(), 0.0
         for at, (request, weight) in enumerate(zip(requests, self._weights, strict=True)):
-            free = free_of(at, row) - request * share_of(at, row)
+            free = values[4 * at + 3] - request * values[4 * at + 2]
             total += weight * (0.0 if free < 0.0 else 1.0 if free > 1.0 else free)
         return int(total + _HAIR)
 
@@ -373,11 +374,10 @@ class NodeUse:
         self._unit = np.array([self._unit_of(load, rows, snapshot) for load in self._args.loads])
         means = np.array([self._columns.over(snapshot, rows, load.type).mean for load in self._args.loads])
         shares = np.nan_to_num(1 / (self._unit * self._full), nan=0.0)
-        basis = np.array((means * self._unit, self._unit * self._thresholds, shares))
-        self._measured, self._limits, self._share_of_unit = basis
-        # A copy, so that a row of all three is read at once.
-        self._basis_by_row = np.ascontiguousarray(basis.transpose(2, 0, 1))
-        self._free = np.zeros_like(self._measured)
+        columns = np.array((means * self._unit, self._unit * self._thresholds, shares, np.zeros_like(means)))
+        self._rows = columns.transpose(2, 1, 0).reshape(len(rows), 4 * len(means))
+        columns = self._rows.reshape(len(rows), len(means), 4).transpose(2, 1, 0)
+        self._measured, self._limits, self._share_of_unit, self._free = columns
         self.verdicts = np.zeros(len(rows), np.int64)
 
     def _update(self) -> None:
@@ -388,14 +388,14 @@ class NodeUse:
 
     def _update_row(self, row: int) -> None:
         """Do what `_update` does for the row; for one row, plain Python is ten times as fast as NumPy."""
-        verdict, free = 0, self._free
-        columns = zip(*self._basis_by_row[row].tolist(), self._recent[:, row].tolist(), strict=True)
-        for at, (measured, limit, share, recent) in enumerate(columns):
+        verdict, values = 0, self._rows[row].tolist()
+        for at, recent in enumerate(self._recent_pods.sums_of(row)):
+            measured, limit, share, _ = values[4 * at : 4 * at + 4]
             usage = measured + recent
             if usage > limit and not verdict:
                 verdict = at + 1
             # A load that is not measured is NaN, the only number that differs from itself.
-            free[at, row] = 1 - usage * share if usage == usage else 0.0
+            self._rows[row, 4 * at + 3] = 1 - usage * share if usage == usage else 0.0
         self.verdicts[row] = verdict
 
     def _unit_of(self, load: MeasuredLoad, rows: Rows, snapshot: Snapshot) -> FloatArray:
