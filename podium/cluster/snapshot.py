@@ -39,7 +39,6 @@ _ColumnT = TypeVar("_ColumnT", bound=NDArray[Any])
 _POD_COUNT, _NONZERO_CPU, _NONZERO_MEMORY, _FIRST_RESOURCE = range(4)
 _ROWS_AT_FIRST = 16
 
-
 TAINT_SETS_KEPT: Final = 256
 """How many sets of taints, in use or not, there may be before unused ones are dropped."""
 

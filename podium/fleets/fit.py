@@ -16,12 +16,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from podium.cluster.pod_groups import PodGroupState
 from podium.engine.cluster import Cluster
 from podium.engine.derivation.admission import Admission
 from podium.engine.derivation.claims import may_have_claims
 from podium.engine.errors import ClusterError
 from podium.engine.gang_story import coscheduling_in
 from podium.engine.gangs import domains_of, restrict
+from podium.engine.pod_group_cycle import problem_of_group
 from podium.engine.replicas import ClaimCreator, Replicas, no_claims
 from podium.fleets.admission import admitted_pods
 from podium.fleets.workload import Workload
@@ -168,6 +170,8 @@ def _place_all(world: Cluster, pods: Sequence[Pod], waiting: Sequence[Pod], crea
     try:
         if replicas.has_no_nodes():
             return Misfit("the cluster has no nodes")
+        if problem := _problem_of_groups(world, pods):
+            return Misfit(problem)
         for entry in _queue(world, pods, waiting, default):
             if entry.is_waiting:
                 _place_waiting(replicas, entry.pods[0], profiles)
@@ -180,6 +184,19 @@ def _place_all(world: Cluster, pods: Sequence[Pod], waiting: Sequence[Pod], crea
         return Fit(nodes, pods)
     finally:
         replicas.undo()
+
+
+def _problem_of_groups(world: Cluster, pods: Sequence[Pod]) -> str:
+    """Return why a scheduler tries no pod of a group at all; "" if it tries them."""
+    members: dict[str, list[Pod]] = {}
+    for pod in pods:
+        if (key := group_of(pod)) is not None:
+            members.setdefault(key, []).append(pod)
+    groups = ((world.store.get(POD_GROUPS, key), pods_of_group) for key, pods_of_group in members.items())
+    problems = (
+        problem_of_group(group, pods_of_group, PodGroupState()) for group, pods_of_group in groups if group is not None
+    )
+    return next(filter(None, problems), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
 """`python -m tests.parity.fleets --seed N --count M`: does the whole workload fit where podium says, and nowhere else?
 
 Each fleet is of several clusters that are crossed by chance from recorded scenarios, with a workload of several pods,
-and sometimes with pods that wait already. podium names the clusters that take the whole workload, and kube-scheduler's
-own packages are asked to place the same queue of pods in each cluster. Exits with 1 if they do not place every pod in a
-cluster that is named, or do so in another one.
+and sometimes with pods that wait already. Of some workloads the pods are a gang that must lie in one topology domain,
+and of others each pod has claims to devices from templates, for which kube-scheduler's code gets the claims. podium
+names the clusters that take the whole workload, and kube-scheduler's own packages are asked to place the same queue of
+pods in each cluster. Exits with 1 if they do not place every pod in a cluster that is named, or do so in another one.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import click
 import orjson
@@ -32,13 +34,18 @@ from tests.control_plane import builder
 from tests.control_plane.progress import Progress
 from tests.parity.cross import recorder
 from tests.parity.cross.comparison import Keeping, recorded_questions
-from tests.parity.cross.drawing import Json, ask_as, chance, copy_of
+from tests.parity.cross.devices import about_one_pod
+from tests.parity.cross.drawing import Json, ask_as, chance, copy_of, of_kind
 from tests.parity.cross.scenarios import crossed_scenarios
-from tests.parity.recorded import SCENARIOS
+from tests.parity.recorded import DEVICES, SCENARIOS
 
 SHOWN = 20
 WITHOUT_END = 1_000_000
 CLUSTERS_MAX, PODS_MAX, WAITING_MAX = 4, 8, 3
+_CLAIMING, _GROUPED = 0.3, 0.3
+_GROUP = "workload-group"
+_GATES = {"GenericWorkload": True, "TopologyAwareWorkloadScheduling": True}
+_TOPOLOGY_KEYS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region", "kubernetes.io/hostname")
 
 
 @dataclass(slots=True)
@@ -61,19 +68,44 @@ class RandomFleet:
     questions: dict[str, Json]
 
 
-def random_fleets(recordings: Sequence[Json], seed: int, count: int) -> Iterator[RandomFleet]:
-    """As many fleets."""
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A workload as podium is asked about it, and what kube-scheduler's code gets instead.
+
+    Attributes:
+        objects: what comes with the pods.
+        templates: of claims, by name.
+        claims: what controllers would make of the templates.
+        claiming_pods: the pods with those claims.
+    """
+
+    pods: list[Json]
+    objects: tuple[Json, ...] = ()
+    templates: tuple[Json, ...] = ()
+    claims: tuple[Json, ...] = ()
+    claiming_pods: list[Json] | None = None
+
+
+def random_fleets(
+    recordings: Sequence[Json], seed: int, count: int, device_recordings: Sequence[Json] = ()
+) -> Iterator[RandomFleet]:
+    """As many fleets, with device questions a third of them with claims."""
     configurations = Configurations(IN_TREE)
     scenarios = crossed_scenarios(recordings, seed, WITHOUT_END)
+    free_recordings = [question for question in about_one_pod(device_recordings) if _has_free_claims(question)]
     for number in range(count):
         random = chance(seed, number)
+        if free_recordings and random.random() < _CLAIMING:
+            yield _claiming_fleet(f"fleet-{seed}x{number}", random, free_recordings, configurations)
+            continue
         batch = list(islice(scenarios, random.randint(2, CLUSTERS_MAX)))
         yield _fleet(f"fleet-{seed}x{number}", random, batch, configurations)
 
 
 def _fleet(name: str, random: Random, scenarios: Sequence[Json], configurations: Configurations) -> RandomFleet:
     config = scenarios[0]["config"]
-    workload = Workload(name, _pods(random, scenarios, config))
+    submission = _perhaps_a_gang(random, _pods(random, scenarios, config))
+    workload = Workload(name, submission.pods, submission.objects)
     waiting = _waiting(random, scenarios, config)
     typed_waiting = [read_manifest(pod, PODS) for pod in waiting]
     members, questions = [], {}
@@ -81,13 +113,107 @@ def _fleet(name: str, random: Random, scenarios: Sequence[Json], configurations:
         cluster = Cluster(configurations.of(config), RecordedQuestion(objects=scenario["objects"]).store(), IN_TREE)
         member = Member(f"{name}-{number}", cluster, typed_waiting, number)
         members.append(member)
-        questions[member.name] = {
-            "id": member.name,
-            "objects": scenario["objects"],
-            "pods": [*waiting, *workload.pods],
-            "config": config,
-        }
+        questions[member.name] = _question(member.name, scenario["objects"], waiting, submission, config)
     return RandomFleet(name, ask_all(FleetQuestion(workload), members, {}), questions)
+
+
+def _question(name: str, objects: Sequence[Json], waiting: Sequence[Json], submission: Submission, config: Any) -> Json:
+    """Return one cluster as a question to kube-scheduler's code."""
+    question = {
+        "id": name,
+        "objects": [*objects, *submission.objects, *submission.claims],
+        "pods": [*waiting, *(submission.claiming_pods or submission.pods)],
+        "config": config,
+    }
+    return {**question, "gates": _GATES} if submission.objects else question
+
+
+def _perhaps_a_gang(random: Random, pods: list[Json]) -> Submission:
+    """Make the pods of one template a gang now and then, which mostly must lie in one domain."""
+    if random.random() >= _GROUPED:
+        return Submission(pods)
+    pods = [pod for pod in pods if pod["spec"] is pods[0]["spec"]]
+    namespace = pods[0]["metadata"].get("namespace", "default")
+    spec: Json = {"schedulingPolicy": {"gang": {"minCount": len(pods)}}}
+    if random.random() < 0.8:
+        spec["schedulingConstraints"] = {"topology": [{"key": random.choice(_TOPOLOGY_KEYS)}]}
+    group = {
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": _GROUP, "namespace": namespace, "uid": _GROUP},
+        "spec": spec,
+    }
+    pods[0]["spec"]["schedulingGroup"] = {"podGroupName": _GROUP}
+    return Submission(pods, (group,))
+
+
+def _has_free_claims(question: Json) -> bool:
+    """Return whether the pod has claims of its own that no device is allocated to yet, and nothing else to share."""
+    claims = of_kind(question["objects"], "ResourceClaim")
+    names = {claim.get("resourceClaimName") for claim in question["pod"]["spec"].get("resourceClaims", ())}
+    unallocated_names = {claim["metadata"]["name"] for claim in claims if not claim.get("status")}
+    return bool(names) and names <= unallocated_names
+
+
+def _claiming_fleet(
+    name: str, random: Random, recordings: Sequence[Json], configurations: Configurations
+) -> RandomFleet:
+    """A fleet with devices, and pods that each have claims from templates."""
+    batch = random.sample(recordings, random.randint(2, CLUSTERS_MAX))
+    config = batch[0].get("config")
+    submission = _with_claims(copy_of(batch[0]), random.randint(1, PODS_MAX // 2), config)
+    workload = Workload(name, submission.pods, control_objects=submission.templates)
+    members, questions = [], {}
+    for number, recording in enumerate(batch):
+        claim_names = {claim["metadata"]["name"] for claim in submission.claims}
+        objects = [item for item in copy_of(recording["objects"]) if item["metadata"]["name"] not in claim_names]
+        cluster = Cluster(configurations.of(config), RecordedQuestion(objects=objects).store(), IN_TREE)
+        member = Member(f"{name}-{number}", cluster, [], number)
+        members.append(member)
+        questions[member.name] = _question(member.name, objects, [], submission, config)
+    return RandomFleet(name, ask_all(FleetQuestion(workload), members, {}), questions)
+
+
+def _with_claims(question: Json, count: int, config: Json | None) -> Submission:
+    """Return as many pods as the question's, each with claims like those of its pod."""
+    specs = {claim["metadata"]["name"]: claim["spec"] for claim in of_kind(question["objects"], "ResourceClaim")}
+    pod = ask_as(question["pod"], config)
+    spec = {name: value for name, value in pod["spec"].items() if name != "nodeName"}
+    claim_uses = spec["resourceClaims"]
+    namespace = pod["metadata"].get("namespace", "default")
+    head = {"apiVersion": "resource.k8s.io/v1"}
+    templates = tuple(
+        {
+            **head,
+            "kind": "ResourceClaimTemplate",
+            "metadata": {"name": name, "namespace": namespace, "uid": f"template-{name}"},
+            "spec": {"spec": specs[name]},
+        }
+        for name in sorted({use["resourceClaimName"] for use in claim_uses})
+    )
+    by_template = [{"name": use["name"], "resourceClaimTemplateName": use["resourceClaimName"]} for use in claim_uses]
+    template_spec = {**spec, "resourceClaims": by_template}
+    pods, claiming_pods, claims = [], [], []
+    for number in range(count):
+        identity = f"workload-{number}"
+        metadata = {**pod["metadata"], "name": identity, "uid": identity}
+        pods.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template_spec})
+        by_name = [{"name": use["name"], "resourceClaimName": f"{identity}-{use['name']}"} for use in claim_uses]
+        claiming_pods.append({**pods[-1], "spec": {**spec, "resourceClaims": by_name}})
+        claims += [
+            {
+                **head,
+                "kind": "ResourceClaim",
+                "metadata": {
+                    "name": claim["resourceClaimName"],
+                    "namespace": namespace,
+                    "uid": claim["resourceClaimName"],
+                },
+                "spec": specs[use["resourceClaimName"]],
+            }
+            for use, claim in zip(claim_uses, by_name, strict=True)
+        ]
+    return Submission(pods, (), templates, tuple(claims), claiming_pods)
 
 
 def _pods(random: Random, scenarios: Sequence[Json], config: Json | None) -> list[Json]:
@@ -139,7 +265,9 @@ def check_fleets(fleets: Iterable[RandomFleet], binary: Path, directory: Path, k
 
 def _are_placed(answer: Json) -> bool:
     """Return whether every pod of the workload has a node."""
-    placements = answer.get("placements") or ()
+    # Queues with groups are answered by attempts, of which the latest counts.
+    attempts = [item for attempt in answer.get("attempts") or () for item in attempt["pods"]]
+    placements = {item["pod"]: item for item in [*(answer.get("placements") or ()), *attempts]}.values()
     nodes = [bool(item.get("node")) for item in placements if "/workload-" in item["pod"]]
     return bool(nodes) and all(nodes)
 
@@ -154,7 +282,7 @@ def main(seed: int, count: int, keep: Path) -> None:
     except builder.BuildError as problem:
         raise click.ClickException(str(problem)) from problem
     with tempfile.TemporaryDirectory(prefix="podium-fleets-") as directory:
-        fleets = random_fleets(recorded_questions(SCENARIOS), seed, count)
+        fleets = random_fleets(recorded_questions(SCENARIOS), seed, count, recorded_questions(DEVICES))
         outcome = check_fleets(fleets, binary, Path(directory), Keeping(keep))
     click.echo(
         f"{outcome.fleet_count} fleets of {outcome.cluster_count} clusters, {outcome.pod_count} pods; "

@@ -123,6 +123,17 @@ def test_a_group_is_placed_in_one_domain_or_not_at_all():
     assert answer.rejections[0].placed_count == 2
 
 
+def test_a_group_that_no_scheduler_would_try_fits_nowhere():
+    important = group(UPSTREAM, 2, "ring", priority=1_000)
+    members = [
+        pod(f"r{number}", "1", scheduler=SCHEDULER, schedulingGroup={"podGroupName": "ring"}) for number in (1, 2)
+    ]
+    answer = ask({"m1": _nodes(2)}, important, *members)
+    assert reasons(answer) == {
+        "m1": "all pods in a single pod group should have the same priority as the pod group's priority, got 0 and 1000"
+    }
+
+
 def test_devices_are_counted_and_given_back():
     claims = device_claim_template("gpu", {"name": "gpu", "exactly": {"deviceClassName": "gpu", "count": 1}})
     trainer = workload("Job", "train", parallelism=2, completions=2, pod_spec={"resourceClaims": claims_from("gpu")})

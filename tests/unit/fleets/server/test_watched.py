@@ -121,8 +121,8 @@ async def test_a_pod_that_is_bound_stops_waiting_and_one_created_anew_is_moved(f
     _put(informers, SHARED_NODES, node("n2", "4"))
     put(2, node="n1")
     assert (member.member(None).waiting, member.statistics()) == ([], {"nodes": 2, "pods": 1})
-    (bound,) = pods.list()
-    assert bound.uid is bound.key
+    (running_pod,) = pods.list()
+    assert running_pod.uid is running_pod.key
     # Deleted and created again while nothing was watched.
     put(3, node="n2")
     assert [member._state.cache.pods_on(name) != [] for name in ("n1", "n2")] == [False, True]
