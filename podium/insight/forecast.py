@@ -25,9 +25,11 @@ from podium.engine.errors import ManifestError
 from podium.engine.files import LocatedManifest
 from podium.engine.gangs import Gang, gang_of, try_gang
 from podium.engine.manifests import Manifest, as_manifest, resource_of
+from podium.engine.placement import Placement
 from podium.framework.cycle.search import filter_all
 from podium.insight.cluster import Cluster
 from podium.insight.fixes import Fixes
+from podium.insight.moments import UnclearError, first_place, is_plain
 from podium.insight.outlook import Outlook, PodOutlook, Verdict
 from podium.insight.pod_ends import PodEnd, grace_s, pod_end
 from podium.insight.possible_nodes import partners_of, possible_nodes
@@ -41,6 +43,8 @@ _NODES_MAX: Final = 10
 _ENDS_MAX: Final = 20
 _FIXES_MAX: Final = 3
 _AT_ONCE_S: Final = 1.0
+_NEVER: Final = "Never"
+"""The policy of a pod that preempts nobody."""
 
 
 class Forecast:
@@ -74,6 +78,7 @@ class Forecast:
             rehearsal.play_queue()
         self._world_now = rehearsal.world.fork()
         self._next_end_s = rehearsal.next_end_s
+        self._ahead_of_new = len(rehearsal.first_attempts)
         self._fixes: dict[int, Fixes] = {}
         self.is_partial = False
         try:
@@ -112,8 +117,8 @@ class Forecast:
 
     def of_new_pod(self, pod: Pod, *, fix: bool, limit: TimeLimit = UNLIMITED) -> Outlook | None:
         """Return the outlook of a pod that the cluster does not have yet; None if it has to be played."""
-        placement = self._world_now.fork().place_with_its_claims(pod)
-        ahead = len(self._rehearsal.first_attempts)
+        placement = self._attempt_now(pod)
+        ahead = self._ahead_of_new
         if placement.node is not None:
             answer = PodOutlook(pod.key, Verdict.NOW, placement.node, ahead=ahead)
         elif placement.nominated_node is not None and placement.victims:
@@ -131,11 +136,60 @@ class Forecast:
                 ahead=ahead,
                 why=placement.message,
             )
-        elif self._next_end_s < math.inf and self._possible(pod, None):
-            return None
+        elif self._next_end_s < math.inf and (nodes := self._possible(pod, None)):
+            answer_by_moments = self._after_announced_end(pod, nodes, ahead, placement.message)
+            if answer_by_moments is None:
+                return None
+            answer = answer_by_moments
         else:
             answer = self._without_time(pod, ahead, placement.message, fix=fix, limit=limit)
         return Outlook([answer], self.at_s)
+
+    def _after_announced_end(self, pod: Pod, nodes: Sequence[str], ahead: int, why: str) -> PodOutlook | None:
+        """Return the outlook of a pod that gets no node now; None if it has to be played.
+
+        Args:
+            nodes: those on which it may run.
+        """
+        world, rehearsal = self._rehearsal.world, self._rehearsal
+        may_preempt = pod.spec.preemption_policy != _NEVER and pod.priority > self._lowest_priority
+        if self.is_partial or may_preempt or not (is_plain(world, pod) and is_plain(self._world_now, pod)):
+            return None
+        newcomers = world.store.objects(PODS).keys() - self._world_now.store.objects(PODS).keys()
+        try:
+            place = first_place(rehearsal.moments, pod, set(nodes), newcomers)
+        except UnclearError:
+            return None
+        if place is None:
+            return self._without_time(pod, ahead, why, fix=False, limit=UNLIMITED)
+        moment, node = place
+        causes = [end for end in rehearsal.ends[: moment.end_count] if end.node == node]
+        return PodOutlook(pod.key, Verdict.LATER, node, moment.at_s, ends=causes[-_ENDS_MAX:], ahead=ahead)
+
+    def _attempt_now(self, pod: Pod) -> Placement:
+        """Make an attempt at the pod in the world as it is now, and take it back.
+
+        The world is kept between questions, and with it what plugins remember of its nodes.
+        """
+        world = self._world_to_try
+        rotation = world.engine_to_ask.rotation
+        start = rotation.next_start
+        placement = world.place_with_its_claims(pod)
+        if placement.node is not None:
+            world.undo(placement)
+        # So that equal questions have equal answers.
+        world.engine_to_ask.rotation.next_start = start
+        return placement
+
+    @cached_property
+    def _lowest_priority(self) -> int:
+        """The lowest priority of a pod that a later one may find on a node."""
+        pods = (*self._world_now.pods, *self._rehearsal.world.pods)
+        return min((pod.priority for pod in pods), default=0)
+
+    @cached_property
+    def _world_to_try(self) -> Cluster:
+        return self._world_now.fork()
 
     def _outlook(self, key: str, *, fix: bool, limit: TimeLimit) -> PodOutlook:
         rehearsal = self._rehearsal
@@ -185,6 +239,11 @@ class Forecast:
         """Return the nodes on which the pod fits, or its gang, once pods have ended that end by themselves."""
         if nodes := self._fitting(self._without_finite, pod, gang):
             return nodes
+        if gang is None:
+            # The room that they leave may be enough with a preemption.
+            placement = self._without_finite.fork().place_with_its_claims(pod)
+            if placement.nominated_node is not None and placement.victims:
+                return [placement.nominated_node]
         # Those that the pod must be near may be the last to end.
         partners = {partner.key for partner in partners_of(self._rehearsal.world, pod)} & self._finite
         if not partners:
@@ -231,6 +290,9 @@ class Forecast:
         return self._rehearsal.world_without(lambda pod: not pod.node_name or is_movable(pod))
 
     def _fixes_of(self, pod: Pod, limit: TimeLimit) -> Fixes:
+        # Nothing keeps the spec of a pod alive that only a question has, so that another one may get its id.
+        if self.pod(pod.key) is not pod:
+            return self._world_now.fixes(pod, _FIXES_MAX, limit)
         # By id, since replicas share their spec, which the world keeps alive.
         if id(pod.spec) not in self._fixes:
             self._fixes[id(pod.spec)] = self._world_now.fixes(pod, _FIXES_MAX, limit)

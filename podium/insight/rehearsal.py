@@ -28,6 +28,7 @@ from podium.engine.placement import Placement
 from podium.framework.contract.status import ScheduleError
 from podium.insight.asked_pod import devices_claimed
 from podium.insight.cluster import Cluster
+from podium.insight.moments import Moment, free_on
 from podium.insight.pod_ends import PodEnd, grace_s, job_deadlines, job_reason, pod_end
 from podium.insight.trial import Trial
 from podium.insight.waiting_pods import WaitingPods
@@ -84,6 +85,7 @@ class Rehearsal(Trial):
         preemptions: the preemptions, by the key of the pod for which they were made.
         first_attempts: the keys of the pods in the order of their first attempts.
         ends: the pods that have ended, in order.
+        moments: the moments at which pods ended, in order.
     """
 
     start_s: float = 0.0
@@ -91,6 +93,7 @@ class Rehearsal(Trial):
     preemptions: dict[str, PodPreemption] = field(default_factory=dict)
     first_attempts: dict[str, None] = field(default_factory=dict)
     ends: list[PodEnd] = field(default_factory=list)
+    moments: list[Moment] = field(default_factory=list)
     _attempt_counts: dict[str, int] = field(default_factory=dict)
     _schedule: list[tuple[float, int, Callable[[], None]]] = field(default_factory=list)
     """What is to come as a heap: its time, a serial number, and what carries it out."""
@@ -147,9 +150,12 @@ class Rehearsal(Trial):
             self.limit.check()
             at_s = self._schedule[0][0]
             self.clock.advance(max(at_s - self.clock.now(), 0.0))
+            end_count = len(self.ends)
             # Victims of several preemptions end at nearly the same moment: the scheduler hears of them together.
             while self._schedule and self._schedule[0][0] <= at_s + _TOGETHER_S:
                 heapq.heappop(self._schedule)[2]()
+            free = free_on(self.world, dict.fromkeys(end.node for end in self.ends[end_count:]))
+            self.moments.append(Moment(at_s, len(self.ends), free, not self.preemptions))
             self.play_queue()
 
     def _end_pod(self, end: PodEnd) -> None:
@@ -270,6 +276,8 @@ class Rehearsal(Trial):
         pod = placement.pod
         if placement.node is not None:
             self.turns[pod.key] = Turn(placement.node, self.clock.now(), len(self.ends))
+            if self.moments:
+                self.moments[-1].placements.append((pod, placement.node))
             self.waiting.finish(pod)
         elif placement.nominated_node is not None and placement.victims:
             victims = tuple(victim.key for victim in placement.victims)

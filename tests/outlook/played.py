@@ -105,14 +105,29 @@ def check_outlooks(seed: int) -> CheckedOutlooks:
     if waiting.comer is not None:
         objects = [LocatedManifest(waiting.comer, "comer")]
         outlooks = outlook_of(cluster, objects, START_S, fix=False, forecast=forecast).pods
-        play = run(partial(_play, waiting.objects, waiting.comer, seed))
+        play = _play_of_comers(outlooks, partial(_play, waiting.objects, waiting.comer, seed))
         if len(play.comers) != len(outlooks):
             checked.faults.append(f"{len(outlooks)} pods were expected to come, and {len(play.comers)} came")
-        # Replicas have other names there, and any of them may be the first: each answer may be about any of them.
-        pairings = (dict(zip(comers, outlooks, strict=False)) for comers in itertools.permutations(play.comers))
-        best = min(pairings, key=lambda answers: _fault_count(answers, play))
-        _check(play.comers, best, play, checked)
+        _check(play.comers, _pairing(outlooks, play), play, checked)
     return checked
+
+
+def _play_of_comers(
+    outlooks: Sequence[PodOutlook], play_on: Callable[[Question | None], Coroutine[Any, Any, Play]]
+) -> Play:
+    """What comes of the pods that come: of several plays that in which most answers hold, as in `_binding_for`."""
+    best = run(partial(play_on, None))
+    for node in dict.fromkeys(node for outlook in outlooks for node in outlook.nodes):
+        if _fault_count(_pairing(outlooks, best), best):
+            other_play = run(partial(play_on, Question("comer", node)))
+            best = min(best, other_play, key=lambda play: _fault_count(_pairing(outlooks, play), play))
+    return best
+
+
+def _pairing(outlooks: Sequence[PodOutlook], play: Play) -> Mapping[str, PodOutlook]:
+    """The answers by the names that replicas have in the sandbox: each answer may be about any of them."""
+    pairings = (dict(zip(comers, outlooks, strict=False)) for comers in itertools.permutations(play.comers))
+    return min(pairings, key=lambda answers: _fault_count(answers, play))
 
 
 def _fault_count(answers: Mapping[str, PodOutlook], play: Play) -> int:
@@ -238,7 +253,7 @@ def _wanted_pods(sandbox: Sandbox, question: Question | None) -> Callable[[Json]
     apps = {
         term["labelSelector"]["matchLabels"]["app"]
         for pod in sandbox.store.list("pods")
-        if not pod["spec"].get("nodeName") and (question is None or question.pod == pod["metadata"]["name"])
+        if not pod["spec"].get("nodeName") and (question is None or pod["metadata"]["name"].startswith(question.pod))
         for term in pod["spec"]
         .get("affinity", {})
         .get("podAffinity", {})

@@ -91,7 +91,7 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "tests/simulation": (0, 0),
     "tests/skew": (0, 0),
     "tests/soak": (0, 0),
-    "tests/unit": (64, 14),
+    "tests/unit": (65, 14),
     "tests/upstream_e2e": (0, 0),
 }
 """By package: the most vague bindings, and the most functions that are named by one bare participle."""

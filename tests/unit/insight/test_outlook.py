@@ -256,3 +256,23 @@ def test_a_question_that_takes_too_long_ends() -> None:
     clock.advance(2.0)
     with pytest.raises(TimeIsUpError):
         outlook("default/web", node("n1", "4"), waiting("web"), limit=limit)
+
+
+def test_fixes_are_those_of_the_pod_in_question_and_not_of_an_earlier_one() -> None:
+    cluster = podium.Cluster.load([node("n1", "4")])
+    for _ in range(5):
+        large, elsewhere = (
+            only(cluster.outlook(waiting("web", cpu, nodeSelector=selector), at=AT)).fixes
+            for cpu, selector in (("9", {}), ("1", {"no": "such"}))
+        )
+        assert large is not None
+        assert elsewhere is not None
+        assert "cpu" in large.fixes[0].edits[0].text
+        assert "cpu" not in elsewhere.fixes[0].edits[0].text
+
+
+def test_ends_may_leave_enough_room_for_a_preemption() -> None:
+    objects = [node("n1", "4"), running("once", "2", restartPolicy="Never"), running("low", "2", priority=-1)]
+    entry = only(outlook("default/web", *objects, waiting("web", "4", preemptionPolicy="PreemptLowerPriority")))
+    assert entry.verdict is Verdict.LATER
+    assert ([end.pod for end in entry.ends], list(entry.nodes)) == (["default/once"], ["n1"])
