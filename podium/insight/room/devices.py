@@ -45,7 +45,7 @@ class DeviceColumns:
         self._needs: dict[str, Mapping[_Column, int] | None] = {}
         needs = [self.needs_of(pod) or NO_NEEDS for pod in pods if pod.spec.resource_claims]
         self.columns: Sequence[_Column] = list(dict.fromkeys(column for need in needs for column in need))
-        self._held: dict[str, Sequence[SliceDevice]] = {}
+        self._held: dict[str, list[SliceDevice]] = {}
         self._matching: dict[DeviceID, frozenset[int]] = {}
         self.free: list[list[int]] = [[0] * len(self.columns) for _ in snapshot.nodes]
         if self.columns:
