@@ -110,7 +110,7 @@ class DeviceColumns:
         holders: dict[DeviceID, str] = {}
         for claim in store.objects(RESOURCE_CLAIMS).values():
             holders |= dict.fromkeys(_devices_of(claim), _only_user(claim))
-        held: dict[str, list[SliceDevice]] = {}
+        devices_by_user: dict[str, list[SliceDevice]] = {}
         for row, node in enumerate(snapshot.nodes):
             if node is None:
                 continue
@@ -118,11 +118,15 @@ class DeviceColumns:
                 for device in pool.devices:
                     if device.selection is not None and not device.selection.matches(node.name, node.metadata.labels):
                         continue
-                    self._note(device, holders, held, row)
-        self._held = held
+                    self._note(device, holders, devices_by_user, row)
+        self._held = devices_by_user
 
     def _note(
-        self, device: SliceDevice, holders: Mapping[DeviceID, str], held: dict[str, list[SliceDevice]], row: int
+        self,
+        device: SliceDevice,
+        holders: Mapping[DeviceID, str],
+        devices_by_user: dict[str, list[SliceDevice]],
+        row: int,
     ) -> None:
         """Count the device as free on the row, or as held by a pod."""
         if device.id not in self._matching:
@@ -135,7 +139,7 @@ class DeviceColumns:
             for index in self._matching[device.id]:
                 self.free[row][index] += 2**20 if device.is_shared else 1
         elif user:
-            held.setdefault(user, []).append(device)
+            devices_by_user.setdefault(user, []).append(device)
 
     def _matches(self, device: SliceDevice, column: _Column) -> bool:
         name, selectors = column
