@@ -40,6 +40,7 @@ from podium.insight.room.plan import Immovable, RoomAnswer, RoomCost, RoomMove, 
 from podium.insight.trial import Blocked, Preemption, Refused
 from podium.insight.what_if import Move, Outcome, Pending, Spread, Usage
 from podium.library import Cluster, Clusters, Division
+from podium.library.new_nodes import NewNode, NewNodeCapacity
 from podium.provisioner.reports.plan import PlanReport
 from tests.page_command import run_as_command
 
@@ -52,7 +53,17 @@ SECTIONS = {
     "Placing pods": ("place", "place_all", "undo"),
     "Asking": (
         *("schedule", "evaluate", "scores", "scores_frame", "why", "fixes"),
-        *("capacity", "capacity_together", "headroom", "utilisation", "what_if", "outlook", "make_room", "drain_order"),
+        *(
+            "capacity",
+            "capacity_together",
+            "new_nodes",
+            "headroom",
+            "utilisation",
+            "what_if",
+            "outlook",
+            "make_room",
+            "drain_order",
+        ),
         "plan",
     ),
 }
@@ -68,7 +79,7 @@ VALUES = (
     *(Placement, Evaluation, Why, Blocker, Group, NodeScore),
     *(DeviceGroup, NodeRefusal, UnmetRequest, Mismatch, Holder, GangStory),
     *(Fixes, Fix, Edit, EditKind, GangFix, GangEdit),
-    *(Capacity, NodeCapacity, GangCapacity, Headroom),
+    *(Capacity, NodeCapacity, GangCapacity, Headroom, NewNodeCapacity, NewNode),
     *(RoomAnswer, RoomPlan, RoomMove, RoomCost, Immovable),
     *(DrainOrder, DrainBatch, DrainMove, DrainBlocker),
     *(FleetFit, FittingCluster, RejectedCluster),

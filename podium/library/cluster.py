@@ -250,8 +250,8 @@ class Cluster(insight.Cluster):
         """
         from podium.library.plans import new_node_capacities
 
-        loaded = [item for (kind, _), item in self._state.originals.items() if kind == NODE_POOL]
-        pools = loaded if node_pools is None else objects_given(node_pools)
+        known_pools = [item for (kind, _), item in self._state.originals.items() if kind == NODE_POOL]
+        pools = known_pools if node_pools is None else objects_given(node_pools)
         return new_node_capacities(self.with_workload_of(pod), pod, catalogue, pools, limit)
 
     # ------------------------------------------------------------ as text

@@ -119,8 +119,8 @@ def capacities_of(
     for node in limit.take(new_nodes):
         world = cluster.fork()
         apply_edits(world, [node.edit])
-        counted = world.capacity(restrict(pod, {HOSTNAME: node.edit.name}), limit=limit)
-        entry = next(entry for entry in counted.nodes if entry.node == node.edit.name)
+        capacity = world.capacity(restrict(pod, {HOSTNAME: node.edit.name}), limit=limit)
+        entry = next(entry for entry in capacity.nodes if entry.node == node.edit.name)
         capacities.append(NewNodeCapacity(node, entry.fits, entry.limit))
     return capacities
 

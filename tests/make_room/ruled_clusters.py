@@ -61,8 +61,8 @@ def _replica_set(random: Random, name: str, cpu: dict[str, int], gpus: dict[str,
             break
         at = random.choice(fitting)
         cpu[at] -= amount
-        held, gpus[at] = gpus[at][:count], gpus[at][count:]
-        objects += _running(pod_of(replica_set, number, 1), at, held)
+        numbers, gpus[at] = gpus[at][:count], gpus[at][count:]
+        objects += _running(pod_of(replica_set, number, 1), at, numbers)
         number += 1
     if not number:
         return []
@@ -87,14 +87,14 @@ def _workload(name: str, cpu: int, count: int, apart: frozenset[str] = frozenset
     return replica_set
 
 
-def _running(pod: Json, at: str, held: list[int]) -> list[Json]:
+def _running(pod: Json, at: str, numbers: list[int]) -> list[Json]:
     """The pod on its node, and its own claim with these devices."""
     name = pod["metadata"]["name"]
     count = devices_of(pod)
     bound_pod = {**pod, "spec": {**pod["spec"], "nodeName": at}, "status": ready()}
     if not count:
         return [bound_pod]
-    claim = held_claim(f"{name}-claim", {at: [f"gpu-{number}" for number in held]})
+    claim = held_claim(f"{name}-claim", {at: [f"gpu-{number}" for number in numbers]})
     claim["spec"]["devices"]["requests"] = [exactly(count=count)]
     uid = pod["metadata"]["uid"]
     claim["status"]["reservedFor"] = [{"resource": "pods", "name": name, "uid": uid}]

@@ -45,7 +45,7 @@ class DeviceColumns:
         self._needs: dict[str, Mapping[_Column, int] | None] = {}
         needs = [self.needs_of(pod) or NO_NEEDS for pod in pods if pod.spec.resource_claims]
         self.columns: Sequence[_Column] = list(dict.fromkeys(column for need in needs for column in need))
-        self._held: dict[str, Sequence[SliceDevice]] = {}
+        self._held: dict[str, list[SliceDevice]] = {}
         self._matching: dict[DeviceID, frozenset[int]] = {}
         self.free: list[list[int]] = [[0] * len(self.columns) for _ in snapshot.nodes]
         if self.columns:
@@ -110,7 +110,7 @@ class DeviceColumns:
         holders: dict[DeviceID, str] = {}
         for claim in store.objects(RESOURCE_CLAIMS).values():
             holders |= dict.fromkeys(_devices_of(claim), _only_user(claim))
-        held: dict[str, list[SliceDevice]] = {}
+        devices_by_user: dict[str, list[SliceDevice]] = {}
         for row, node in enumerate(snapshot.nodes):
             if node is None:
                 continue
@@ -118,11 +118,15 @@ class DeviceColumns:
                 for device in pool.devices:
                     if device.selection is not None and not device.selection.matches(node.name, node.metadata.labels):
                         continue
-                    self._note(device, holders, held, row)
-        self._held = held
+                    self._note(device, holders, devices_by_user, row)
+        self._held = devices_by_user
 
     def _note(
-        self, device: SliceDevice, holders: Mapping[DeviceID, str], held: dict[str, list[SliceDevice]], row: int
+        self,
+        device: SliceDevice,
+        holders: Mapping[DeviceID, str],
+        devices_by_user: dict[str, list[SliceDevice]],
+        row: int,
     ) -> None:
         """Count the device as free on the row, or as held by a pod."""
         if device.id not in self._matching:
@@ -135,7 +139,7 @@ class DeviceColumns:
             for index in self._matching[device.id]:
                 self.free[row][index] += 2**20 if device.is_shared else 1
         elif user:
-            held.setdefault(user, []).append(device)
+            devices_by_user.setdefault(user, []).append(device)
 
     def _matches(self, device: SliceDevice, column: _Column) -> bool:
         name, selectors = column

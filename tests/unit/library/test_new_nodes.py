@@ -70,9 +70,9 @@ def test_limits_taints_and_labels_of_node_pools_count() -> None:
         == []
     )
     chooser = pod("web", "1", nodeSelector={"team": "a"})
-    labelled = {"apiVersion": POOL["apiVersion"], **node_pool(labels={"team": "a"})}
+    team_pool = {"apiVersion": POOL["apiVersion"], **node_pool(labels={"team": "a"})}
     assert cluster.new_nodes(chooser, TYPES) == []
-    assert fits(cluster.new_nodes(chooser, TYPES, [labelled])) == {"c-4": 3, "g-16": 5}
+    assert fits(cluster.new_nodes(chooser, TYPES, [team_pool])) == {"c-4": 3, "g-16": 5}
 
 
 def test_pods_of_daemon_sets_take_their_part_of_a_new_node() -> None:

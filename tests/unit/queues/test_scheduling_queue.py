@@ -124,7 +124,7 @@ def test_a_new_pod_keeps_the_nomination_in_its_status() -> None:
 def test_a_gated_pod_is_nominated_since_1_37(minor: str, names: list[str]) -> None:
     bench = QueueBench(release=RELEASES[minor])
     bench.add(pod("gated", nominated="n1", gates=["a"]))
-    assert [each.metadata.name for each in bench.queue.nominated_pods_for_node("n1")] == names
+    assert [pod.metadata.name for pod in bench.queue.nominated_pods_for_node("n1")] == names
 
 
 def test_in_1_36_a_pod_is_nominated_by_its_status_again_when_an_update_activates_it() -> None:

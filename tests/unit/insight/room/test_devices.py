@@ -70,8 +70,8 @@ def test_selectors_tell_devices_apart() -> None:
         *gpu_node("n2", 1),
         *holder("web-1", "n1", [0]),
     ]
-    held = next(item for item in objects if item["kind"] == "ResourceClaim")
-    held["status"]["allocation"]["devices"]["results"][0]["device"] = "a-0"
+    holding_claim = next(item for item in objects if item["kind"] == "ResourceClaim")
+    holding_claim["status"]["allocation"]["devices"]["results"][0]["device"] = "a-0"
     answer = room_for(*objects, waiting("1", resourceClaims=claims_from("model-a")))
     assert steps_of(answer) == [("web-1", "n1", "n2")]
 
@@ -79,8 +79,8 @@ def test_selectors_tell_devices_apart() -> None:
 def test_a_claim_that_outlives_its_pod_keeps_its_devices() -> None:
     pod = running("web-1", "1", "n1", resourceClaims=[{"name": "gpu", "resourceClaimName": "shared"}])
     pod["metadata"]["uid"] = "uid-web-1"
-    shared = held_claim("shared", {"n1": ["gpu-0"]}, ["web-1"])
-    answer = room_for(*CLUSTER, *gpu_node("n1", 3), *gpu_node("n2", 1), pod, shared, asking(3))
+    common_claim = held_claim("shared", {"n1": ["gpu-0"]}, ["web-1"])
+    answer = room_for(*CLUSTER, *gpu_node("n1", 3), *gpu_node("n2", 1), pod, common_claim, asking(3))
     assert answer.plan is None
 
 

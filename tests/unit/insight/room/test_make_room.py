@@ -297,7 +297,7 @@ def test_the_answer_as_json() -> None:
     }
 
 
-def zoned(name: str, zone: str, cpu: str = "8") -> Json:
+def node_in_zone(name: str, zone: str, cpu: str = "8") -> Json:
     return node(name, cpu, labels={ZONE: zone, HOSTNAME: name})
 
 
@@ -307,7 +307,7 @@ def apart_from(app: str) -> Json:
 
 
 def test_pods_leave_the_zone_from_which_anti_affinity_keeps_the_pod() -> None:
-    objects = [zoned("a1", "a"), zoned("a2", "a"), zoned("b1", "b")]
+    objects = [node_in_zone("a1", "a"), node_in_zone("a2", "a"), node_in_zone("b1", "b")]
     objects += [running("web-1", "1", "a1"), running("web-2", "1", "a2"), running("web-3", "1", "b1")]
     answer = room_for(*objects, waiting("1", affinity=apart_from("web")))
     # One pod keeps it from zone b, two from zone a.
@@ -318,7 +318,7 @@ def test_pods_leave_the_zone_from_which_anti_affinity_keeps_the_pod() -> None:
 
 
 def test_pods_of_several_nodes_leave_the_zone() -> None:
-    objects = [zoned("a1", "a"), zoned("a2", "a"), zoned("b1", "b", "2")]
+    objects = [node_in_zone("a1", "a"), node_in_zone("a2", "a"), node_in_zone("b1", "b", "2")]
     objects += [running("web-1", "1", "a1"), running("web-2", "1", "a2")]
     answer = room_for(*objects, waiting("4", affinity=apart_from("web")))
     assert [(source, target) for _, source, target in steps_of(answer)] == [("a1", "b1"), ("a2", "b1")]
@@ -326,13 +326,17 @@ def test_pods_of_several_nodes_leave_the_zone() -> None:
 
 
 def test_pods_that_keep_a_newcomer_from_their_zone_by_their_own_anti_affinity_leave_it() -> None:
-    objects = [zoned("a1", "a"), zoned("b1", "b")]
+    objects = [node_in_zone("a1", "a"), node_in_zone("b1", "b")]
     objects += [running("web-1", "1", "a1", affinity=apart_from("big")), running("api-1", "6", "b1")]
     answer = room_for(*objects, waiting("4", labels={"app": "big"}))
     assert steps_of(answer) == [("web-1", "a1", "b1")]
 
 
 def test_a_pod_that_cannot_move_keeps_the_other_from_its_zone() -> None:
-    objects = [zoned("a1", "a"), zoned("b1", "b", "2"), pod("bare", "1", node="a1", labels={"app": "web"})]
+    objects = [
+        node_in_zone("a1", "a"),
+        node_in_zone("b1", "b", "2"),
+        pod("bare", "1", node="a1", labels={"app": "web"}),
+    ]
     answer = room_for(*objects, waiting("4", affinity=apart_from("web")))
     assert answer.plan is None
