@@ -77,10 +77,11 @@ class Figures:
 def measure(
     sizes: Iterable[int], workload: Workload, pods: int, repeat: int, binary: Path, tell: Callable[[str], None]
 ) -> Iterator[Burst]:
-    """Yield each burst as it is done. Raises: StallError, StartError."""
+    """Yield each burst as it is done, of as many pods as fit. Raises: StallError, StartError."""
     for nodes in sizes:
+        count = workload.pods_that_fit(nodes, pods + _WARM_UP) - _WARM_UP
         for _ in range(repeat):
-            burst = _burst(nodes, workload, pods, binary)
+            burst = _burst(nodes, workload, count, binary)
             rate, others_cores = burst.pods_per_s, burst.others_cores
             tell(f"{workload.name}, {nodes:,} nodes: {rate:,.0f} pods/s, other processes {others_cores:.2f} cores")
             yield burst
@@ -169,7 +170,7 @@ def _figures(workload: str, nodes: int, pods: int, bursts: Sequence[Burst]) -> F
 def checks(figures: Iterable[Figures]) -> Iterator[Check]:
     """Check the rate and the longest waits of bursts of plain pods."""
     for figure in figures:
-        about = f"{figure.pods:,} pods at once on {figure.nodes:,} nodes"
+        about = f"{figure.pods:,} {figure.workload} pods at once on {figure.nodes:,} nodes"
         yield at_least(f"{about}: rate", figure.pods_per_s, _PODS_PER_S_MIN, " pods/s")
         yield at_most(f"{about}: p99 from created to bound", figure.p99_s, _P99_S_MAX, " s")
 

@@ -30,17 +30,23 @@ _FRAMES_MAX: Final = 60
 
 
 class Sampler:
-    """Adds up CPU time by subsystem, and by function."""
+    """Adds up CPU time by subsystem, and by function.
 
-    def __init__(self) -> None:
+    Args:
+        cpu_time: returns the CPU time of the process in seconds.
+    """
+
+    def __init__(self, cpu_time: Callable[[], float] = time.process_time) -> None:
+        self._cpu_time = cpu_time
         self._seconds: Counter[str] = Counter()
         self._functions: Counter[tuple[str, str]] = Counter()
-        self._started_s = self._sampled_s = self._collecting_s = self._garbage_s = 0.0
+        self._started_s = self._sampled_s = 0.0
+        self._is_collecting = False
         self._subsystems: dict[tuple[str, ...], str] = {}
 
     def start(self) -> None:
         """Begin."""
-        self._started_s = self._sampled_s = time.process_time()
+        self._started_s = self._sampled_s = self._cpu_time()
         gc.callbacks.append(self._on_garbage)
         signal.signal(signal.SIGPROF, self._sample)
         signal.setitimer(signal.ITIMER_PROF, _INTERVAL_S, _INTERVAL_S)
@@ -52,22 +58,21 @@ class Sampler:
         signal.signal(signal.SIGPROF, signal.SIG_IGN)
         gc.callbacks.remove(self._on_garbage)
         functions = [(part, name, seconds) for (part, name), seconds in self._functions.most_common()]
-        return Split(dict(self._seconds), functions, time.process_time() - self._started_s)
+        return Split(dict(self._seconds), functions, self._cpu_time() - self._started_s)
 
     def _on_garbage(self, phase: str, info: dict[str, int]) -> None:
         del info
-        if phase == "start":
-            self._collecting_s = time.process_time()
-        else:
-            self._garbage_s += time.process_time() - self._collecting_s
+        # The time before a collection belongs to what has caused it. An interruption comes only after the collection.
+        self._sample(signal.SIGPROF, sys._getframe(1))
+        self._is_collecting = phase == "start"
 
     def _sample(self, number: int, frame: FrameType | None) -> None:
         del number
-        now_s = time.process_time()
+        now_s = self._cpu_time()
         seconds, self._sampled_s = now_s - self._sampled_s, now_s
-        # An interruption waits until a collection has ended.
-        garbage_s, self._garbage_s = min(self._garbage_s, seconds), 0.0
-        self._seconds[GARBAGE] += garbage_s
+        if self._is_collecting:
+            self._seconds[GARBAGE] += seconds
+            return
         stack = []
         while frame is not None and len(stack) < 2 * _FRAMES_MAX:
             stack.append(frame.f_code.co_filename)
@@ -77,8 +82,8 @@ class Sampler:
         subsystem = self._subsystems.get(key)
         if subsystem is None:
             subsystem = self._subsystems[key] = subsystem_of(list(zip(key[::2], key[1::2], strict=True)))
-        self._seconds[subsystem] += seconds - garbage_s
-        self._functions[subsystem, f"{key[0]}:{key[1]}" if key else ""] += seconds - garbage_s
+        self._seconds[subsystem] += seconds
+        self._functions[subsystem, f"{key[0]}:{key[1]}" if key else ""] += seconds
 
 
 class SampledApp(App):

@@ -87,9 +87,10 @@ class AllocatedDevices:
 
     def version(self, pools: Iterable[tuple[str, str]]) -> int:
         """Count the allocations and releases in these pools, given by driver and name, the base's included."""
-        count = self._changes.get(_ANY_POOL, 0)
+        count_of = self._changes.get
+        count = count_of(_ANY_POOL, 0)
         for pool in pools:
-            count += self._changes.get(pool, 0)
+            count += count_of(pool, 0)
         return count
 
     def is_dedicated(self, device: DeviceID) -> bool:

@@ -7,9 +7,9 @@ v0.37.2.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Final
+from typing import Final, TypeAlias
 
 from podium.devices.allocated import AllocatedDevices
 from podium.devices.choices import Choices
@@ -32,6 +32,10 @@ class Refusal(enum.Enum):
 
     NOT_FOUND = "cannot allocate all claims"
     INVALID_POOLS = "invalid resource pools were encountered"
+
+
+LookUp: TypeAlias = Callable[[str, Mapping[str, str]], "tuple[AllocationResult, ...] | Refusal | None"]
+"""Returns the cached answer of a node, by its name and labels; None if there is none that is still valid."""
 
 
 class Allocator:
@@ -86,10 +90,7 @@ class Allocator:
         # Devices that are shared, consume counters or are of one node only: the answer is of this node alone.
         if self._questions is None or not pools.is_repeatable:
             return (yield from self._search(pools, node_name, labels, claims))
-        query = self._query
-        if query is None or query[0] is not claims:
-            query = self._query = claims, self._questions.of(claims, self._class_of, self._steps_max)
-        question, version = query[1], self._allocated.version(pools.names)
+        question, version = self._question(self._questions, claims), self._allocated.version(pools.names)
         cache = pools.answers.get(question)
         if cache is not None and cache[0] == version:
             answer: tuple[AllocationResult, ...] | Refusal = cache[1]
@@ -100,6 +101,35 @@ class Allocator:
         answer = yield from self._search(pools, node_name, labels, claims)
         pools.answers[question] = version, answer
         return answer
+
+    def cached_answers(self, claims: Sequence[ResourceClaim]) -> LookUp:
+        """Return the look-up of the answers to these claims.
+
+        Hundreds of nodes are asked for each pod, and a pod of the same kind has asked most of them before.
+        """
+        if self._questions is None:
+            return lambda _name, _labels: None
+        pools_by_node, version = self._inventory.derived, self._allocated.version
+        question = self._question(self._questions, claims)
+
+        def look_up(node_name: str, labels: Mapping[str, str]) -> tuple[AllocationResult, ...] | Refusal | None:
+            entry = pools_by_node.get(node_name)
+            if entry is None or entry[0] is not labels:
+                return None
+            pools: NodePools = entry[1]
+            cache = pools.answers.get(question)
+            if cache is None or cache[0] != version(pools.names):
+                return None
+            answer: tuple[AllocationResult, ...] | Refusal = cache[1]
+            return answer
+
+        return look_up
+
+    def _question(self, questions: Questions, claims: Sequence[ResourceClaim]) -> Question:
+        query = self._query
+        if query is None or query[0] is not claims:
+            query = self._query = claims, questions.of(claims, self._class_of, self._steps_max)
+        return query[1]
 
     def allocations(
         self, node_name: str, labels: Mapping[str, str], claims: Sequence[ResourceClaim], count_max: int

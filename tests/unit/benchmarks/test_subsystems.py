@@ -57,12 +57,32 @@ def test_the_parts_add_up_to_the_cpu_time_even_where_calls_in_c_delay_the_timer(
         ends_s = time.process_time() + 0.1
         while time.process_time() < ends_s:
             sum(range(200_000))
-        gc.collect()
     finally:
         split = sampler.stop()
         signal.signal(signal.SIGPROF, handler)
     assert sum(split.seconds.values()) == pytest.approx(split.cpu_s, rel=0.02)
-    assert split.seconds[subsystems.GARBAGE] > 0.0
+
+
+def test_a_collection_is_garbage_whatever_was_interrupted_after_it() -> None:
+    now_s = 10.0
+    sampler = Sampler(lambda: now_s)
+    handler = signal.getsignal(signal.SIGPROF)
+    sampler.start()
+    try:
+        # The timer has no part in it.
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        on_garbage = gc.callbacks[-1]
+        on_garbage("start", {})
+        now_s += 2.0
+        # The interruption that has waited for the end of the collection.
+        sampler._sample(signal.SIGPROF, None)
+        on_garbage("stop", {})
+        now_s += 3.0
+    finally:
+        split = sampler.stop()
+        signal.signal(signal.SIGPROF, handler)
+    assert split.seconds == {subsystems.GARBAGE: 2.0, subsystems.LOOP: 3.0}
+    assert split.cpu_s == 5.0
 
 
 def test_a_table_that_does_not_add_up_and_a_dear_pod_miss_their_targets() -> None:

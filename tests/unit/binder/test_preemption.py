@@ -253,8 +253,8 @@ async def test_a_victim_in_pre_bind_is_cancelled_not_deleted() -> None:
     assert bench.event_notes == [note("a", in_memory=True)]
 
 
-@pytest.mark.parametrize("others", [(), (victim("b"),)])
-async def test_the_preemptor_waits_until_a_stopped_victim_has_given_up_its_room(others: tuple[Pod, ...]) -> None:
+@pytest.mark.parametrize("more_victims", [(), (victim("b"),)])
+async def test_the_preemptor_waits_until_a_stopped_victim_has_given_up_its_room(more_victims: tuple[Pod, ...]) -> None:
     bench = PreemptionBench()
     bench.pods[A.key] = A
     bench.in_pre_bind.add(A.uid)
@@ -268,9 +268,9 @@ async def test_the_preemptor_waits_until_a_stopped_victim_has_given_up_its_room(
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(give_up_room)
         started_s = anyio.current_time()
-        assert await bench.preempt(A, *others)
+        assert await bench.preempt(A, *more_victims)
         assert anyio.current_time() - started_s == pytest.approx(0.3, abs=0.02)
-    assert bench.activated == ([] if others else ["urgent False"])
+    assert bench.activated == ([] if more_victims else ["urgent False"])
 
 
 async def test_a_victim_past_pre_bind_is_deleted() -> None:

@@ -70,6 +70,10 @@ class Cluster:
             where, allocation = self.held.pop(self.random.randrange(len(self.held)))
             where.remove(allocation)
 
+    def cached_answer(self, node: str, claims: Any) -> Any:
+        allocator = Allocator(self.inventory, CLASSES.get, self.allocated, Random(1), 0, self.questions)
+        return allocator.cached_answers(claims)(node, self.labels[node])
+
     def answers(self, node: str, claims: Any) -> list[Any]:
         """As found anew, and as kept."""
         answers = []
@@ -90,8 +94,12 @@ def test_a_kept_answer_is_the_one_that_would_be_found_anew(seed: int) -> None:
         random.choice((cluster.change_slice, cluster.change_labels, cluster.free, lambda: None))()
         claims = random.choice(CLAIMS)
         for node in NODES:
+            early = cluster.cached_answer(node, claims)
             anew, repeated = cluster.answers(node, claims)
             assert repeated == anew
+            # Errors are not kept, and neither are answers that depend on more than the devices.
+            assert early is None or early == anew
+            assert (late := cluster.cached_answer(node, claims)) is None or late == anew
         if isinstance(repeated, tuple):
             where = random.choice((cluster.base, cluster.allocated))
             for allocation in repeated:
@@ -130,3 +138,19 @@ def test_a_node_is_searched_once_while_its_devices_stay_the_same(monkeypatch: py
     devices_in_use.add(first[0])
     assert [devices_of(answer) for answer in attempt()] == [[["g1"]], [["g0"]], [["g0"]]]
     assert searched == [*NODES, "n1"]
+
+
+def test_an_answer_is_looked_up_until_devices_of_its_pools_or_the_labels_change() -> None:
+    inventory = Inventory([a_slice(node, "g0", "g1", pool=node, nodeName=node) for node in NODES])
+    devices_in_use, questions, claims = AllocatedDevices(), Questions(), [claim()]
+    labels: dict[str, str] = {}
+    allocator = Allocator(inventory, CLASSES.get, devices_in_use, Random(1), 0, questions)
+    assert [allocator.cached_answers(claims)(node, labels) for node in NODES] == [None, None, None]
+    answers = [allocator.allocate(node, labels, claims) for node in NODES]
+    assert [allocator.cached_answers(claims)(node, labels) for node in NODES] == answers
+    # Labels are compared by identity here: equal ones are asked about with a search, which looks closer.
+    assert allocator.cached_answers(claims)("n1", {}) is None
+    assert isinstance(answers[0], tuple)
+    devices_in_use.add(answers[0][0])
+    assert [allocator.cached_answers(claims)(node, labels) for node in NODES] == [None, *answers[1:]]
+    assert Allocator(inventory, CLASSES.get, devices_in_use, Random(1), 0).cached_answers(claims)("n2", labels) is None
