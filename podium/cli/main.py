@@ -30,7 +30,7 @@ def _errors_escaped() -> Iterator[None]:
         raise
 
 
-_SECTIONS: Final[Mapping[str, Sequence[str]]] = {
+SECTIONS: Final[Mapping[str, Sequence[str]]] = {
     "Run": ("run", "shadow", "record", "provisioner", "estimator"),
     "Ask": (
         *("why", "evaluate", "what-if", "outlook", "capacity", "make-room"),
@@ -52,11 +52,11 @@ class _Commands(CommandGroup):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List the names of all commands, section by section."""
         del ctx
-        return [name for names in _SECTIONS.values() for name in names]
+        return [name for names in SECTIONS.values() for name in names]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what each command does, in a sentence, below the heading of its section."""
-        for title, names in _SECTIONS.items():
+        for title, names in SECTIONS.items():
             commands = {name: self.get_command(ctx, name) for name in names}
             # click's own list cuts sentences off after 45 characters.
             with formatter.section(title):

@@ -39,6 +39,7 @@ _SIZES = (
     *((100, 128), (250, 512), (500, 768), (150, 256), (500, 768)),
     *((200, 256), (300, 512), (100, 64), (200, 256), (200, 480)),
 )
+_BATCH_CPU_MILLI = 1800
 _CLASSES = {"podium-high": 1000, "podium-low": 10}
 
 
@@ -149,6 +150,31 @@ def unplaceable_pods(scheduler_name: str = "podium") -> list[Json]:
     not_tolerating = sample_pod("not-tolerating", scheduler_name=scheduler_name)
     not_tolerating["spec"]["nodeSelector"] = {"dedicated": "gpu"}
     return [too_big, no_such_node, not_tolerating]
+
+
+def filling_deployment(nodes: int, scheduler_name: str = "podium") -> Json:
+    """Return a Deployment of low priority that takes two thirds of those of `varied_nodes` without a taint."""
+    cores = sum(cpus for _, cpus, _, _, gpus in _INSTANCES if not gpus) * nodes / len(_INSTANCES)
+    labels = {"app": "batch"}
+    pod = sample_pod("", app="batch", cpu_milli=_BATCH_CPU_MILLI, memory_mib=2048, scheduler_name=scheduler_name)
+    spec = pod["spec"] | {"priorityClassName": "podium-low"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "batch", "namespace": "default"},
+        "spec": {
+            "replicas": round(cores * 1000 * 2 / 3 / _BATCH_CPU_MILLI),
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    }
+
+
+def urgent_pod(number: int, scheduler_name: str = "podium") -> Json:
+    """Return a pod of high priority that has room only where it preempts pods of the filling Deployment."""
+    pod = sample_pod(f"urgent-{number:03d}", app="urgent", cpu_milli=6000, scheduler_name=scheduler_name)
+    pod["spec"]["priorityClassName"] = "podium-high"
+    return pod
 
 
 def gangs_and_pods(count: int, scheduler_name: str = "podium") -> tuple[list[Json], list[Json]]:

@@ -17,7 +17,7 @@ import yaml
 
 import podium.framework
 import podium.testing
-from podium.cli.main import main
+from podium.cli.main import SECTIONS, main
 from podium.config.args import ARGS_BY_PLUGIN
 from podium.config.scalars import Scalar
 from podium.config.schema import ARGS_RECORDS, CONFIGURATION
@@ -30,6 +30,13 @@ from tests.library_page import signature, text
 RULES: Final = Path(__file__).parents[2] / "deploy" / "helm" / "podium" / "files" / "rules.yaml"
 
 
+_COMMANDS: Final = """\
+# Commands
+
+Also as `kubectl podium …`. Every command has `--help`. They are grouped by what they are for: [run](#run) podium beside
+a cluster, [ask](#ask) questions about one, [study](#study) what was decided, [check](#check) that podium can run,
+[try](#try) it out. What their exit codes mean is in [one table](../exit-codes.md).
+"""
 _CONFIGURATION: Final = """\
 # Fields of the configuration
 
@@ -45,9 +52,16 @@ wrong, and `podium config effective` prints what is in effect.
 
 def commands() -> str:
     """Every command with its arguments and options."""
-    parts = ["# Commands\n\nAlso as `kubectl podium …`. Every command has `--help`.\n"]
-    for command, context in _all_commands(main, click.Context(main, info_name="podium")):
-        parts.append(f"\n## {context.command_path}\n\n{_paragraphs(command.help or '')}\n")
+    parts = [_COMMANDS]
+    commands_in_order = list(_all_commands(main, click.Context(main, info_name="podium")))
+    section_of = {name: title for title, names in SECTIONS.items() for name in names}
+    title = ""
+    for command, context in commands_in_order:
+        first_name = context.command_path.split()[1]
+        if section_of[first_name] != title:
+            title = section_of[first_name]
+            parts.append(f"\n## {title}\n")
+        parts.append(f"\n### {context.command_path}\n\n{_paragraphs(command.help or '')}\n")
         if not isinstance(command, click.Group):
             usage = " ".join(command.collect_usage_pieces(context))
             parts.append(f"\n```text\n{context.command_path} {usage}\n```\n")

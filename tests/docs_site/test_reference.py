@@ -5,7 +5,7 @@ import re
 import click
 import pytest
 
-from podium.cli.main import main
+from podium.cli.main import SECTIONS, main
 from podium.config import default_configuration
 from podium.config.effective import to_dict
 from tests.docs_site import reference
@@ -15,7 +15,9 @@ from tests.docs_site.endpoints import daemon_rows, endpoints
 def test_every_command_and_option_has_its_row() -> None:
     page = reference.commands()
     for name in main.list_commands(click.Context(main)):
-        assert f"\n## podium {name}\n" in page
+        assert f"\n### podium {name}\n" in page
+    titles = re.findall(r"^## (.*)$", page, re.MULTILINE)
+    assert titles == list(SECTIONS)
     output = "| `-o, --output [text\\|json\\|yaml]` | The output format: text for people, json or yaml for programs."
     assert output in page
     assert "\b" not in page

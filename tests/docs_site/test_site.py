@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,13 @@ def test_a_page_fetches_nothing_from_another_server(built_site: Path) -> None:
     styles = "\n".join(path.read_text() for path in built_site.rglob("*.css"))
     assert "url(http" not in styles
     assert "@import" not in styles
+
+
+def test_a_copy_button_copies_commands_without_prompt_and_output(built_site: Path) -> None:
+    page = (built_site / "docs" / "quickstart.html").read_text()
+    assert '<span class="gp">$ </span>kind' in re.sub(r"<span></span>|<a [^>]*></a>", "", page)
+    assert "site.css" in page
+    assert "[data-md-copying] :is(.gp, .go) { display: none; }" in (built_site / "docs" / "site.css").read_text()
 
 
 def test_links_are_found_dead_where_file_or_anchor_is_missing(tmp_path: Path) -> None:

@@ -197,6 +197,59 @@ async def test_axe_finds_nothing_serious_in_light_and_dark(page_daemon: Daemon, 
         await page.keyboard.press("Escape")
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_reasons_and_scores_can_be_read_on_a_screen_of_any_width(
+    page_daemon: Daemon, sandbox_cluster: SandboxCluster, page: Page, width: int
+) -> None:
+    await page.set_viewport_size({"width": width, "height": 800})
+    await page.wait_for_selector("#queue >> text=Insufficient cpu")
+    cut = """selector => [...document.querySelectorAll(selector)]
+      .filter(each => each.scrollWidth > each.clientWidth + 1 || each.getBoundingClientRect().right > innerWidth)
+      .map(each => each.textContent)"""
+    assert await page.evaluate(cut, "#queue td span") == []
+    await page.click("text=default/huge")
+    await page.wait_for_selector("#panel >> text=3 nodes: Insufficient cpu")
+    assert await page.evaluate(cut, "#panel .groups *") == []
+    await page.click("#close")
+    await sandbox_cluster.create(pod("web", cpu="1"))
+    await page.keyboard.press("2")
+    await wait_row(page, "decisions", "web", "scheduled")
+    await page.click("#decisions >> text=default/web")
+    await page.wait_for_selector("#panel >> text=Scores")
+    # The names of the plugins, and their scores of the two best nodes.
+    assert await page.evaluate(cut, "#panel [aria-label='The best nodes by score'] :is(th, td):nth-child(-n+3)") == []
+
+
+async def test_retries_of_a_pod_are_one_row(page_daemon: Daemon, page: Page) -> None:
+    rows = await page.evaluate(
+        """attempts => {
+          for (const [key, name, message, node] of attempts) {
+            const result = node ? "scheduled" : "unschedulable";
+            tables.decisions.set(key, {key, namespace: "test", name, message, node, result});
+          }
+          return foldedDecisions().filter(row => row.namespace === "test").map(row => [row.key, row.name, row.times]);
+        }""",
+        [
+            *([901, "a", "full", ""], [902, "b", "full", ""], [903, "a", "full", ""]),
+            *([904, "a", "tainted", ""], [905, "c", "", "n1"], [906, "c", "", "n1"]),
+        ],
+    )
+    assert rows == [[906, "c", 1], [905, "c", 1], [904, "a", 1], [903, "a", 2], [902, "b", 1]]
+
+
+async def test_a_node_shows_its_taints_and_all_its_amounts(
+    page_daemon: Daemon, sandbox_cluster: SandboxCluster, page: Page
+) -> None:
+    tainted = node("gpu-node", cpu="4", taints=[{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}])
+    tainted["status"]["allocatable"]["example.com/gpu"] = tainted["status"]["capacity"]["example.com/gpu"] = "8"
+    await sandbox_cluster.create(tainted)
+    await page.keyboard.press("3")
+    await page.click("#nodes >> text=gpu-node")
+    panel = await page.inner_text("#panel")
+    assert "dedicated=gpu:NoSchedule" in panel
+    assert "example.com/gpu" in panel
+
+
 async def test_every_value_from_the_cluster_is_shown_as_text(page_daemon: Daemon, page: Page) -> None:
     """An API server refuses such names, but not such texts everywhere: a plugin's message may be anything."""
     row = {"key": HOSTILE, "namespace": HOSTILE, "name": HOSTILE, "node": HOSTILE, "zone": HOSTILE, "closed": HOSTILE}
@@ -272,12 +325,17 @@ async def test_a_user_without_permissions_is_asked_for_a_token_that_is_not_store
     context.set_default_timeout(PATIENCE_S * 1000)
     page = await context.new_page()
     await page.goto(f"https://127.0.0.1:{daemon.port}/ui")
-    await page.wait_for_selector("#access >> text=forbidden")
+    await page.wait_for_selector("#access >> text=podium does not know who you are")
+    # What is behind the dialog does not look like an empty cluster.
+    assert "Nothing is shown: podium does not know who you are" in await page.inner_text("#queue")
+    assert "No pods are waiting" not in await page.inner_text("#queue")
     assert await serious_faults(page, axe) == []
     for token in ("wrong", "right"):
         await page.fill("#token", token)
         await page.keyboard.press("Enter")
-        await page.wait_for_selector("#access >> text=Unauthorized" if token == "wrong" else "#queue >> text=huge")
+        await page.wait_for_selector(
+            "#access >> text=does not accept this token" if token == "wrong" else "#queue >> text=huge"
+        )
     await page.click("text=default/huge")
     await page.wait_for_selector("#panel >> text=Insufficient cpu")
     storage = await page.evaluate("JSON.stringify([localStorage, sessionStorage, document.cookie, location.href])")

@@ -38,6 +38,13 @@ def metrics_of_rules() -> set[str]:
     return {name for rule in rules() for name in metrics_of(rule["expr"])}
 
 
+def metrics_of_danger_signs() -> set[str]:
+    """Those of them that podium serves from the first count or reading on, so that a calm podium has none."""
+    groups = yaml.safe_load(RULES.read_text())["groups"]
+    (signs,) = (group["rules"] for group in groups if group["name"] == "podium-danger-signs")
+    return {name for rule in signs for name in metrics_of(rule["expr"]) if "loop_stall" not in name}
+
+
 def metrics_of(query: str) -> set[str]:
     """The metrics that a query asks for."""
     return set(_METRIC.findall(query))

@@ -21,8 +21,6 @@ _ANSWER: Final = re.compile(
     r'expr: "((?:[^"\\]|\\.)*)", time: \w+,\s*exp: ?(.*?)\s*got: ?(.*?)(?=\n\s*expr: |\Z)', re.DOTALL
 )
 
-_ANNOUNCED: Final = re.compile(r"^# TYPE (podium_\w+) counter$", re.MULTILINE)
-
 Samples = dict[str, float]
 
 
@@ -35,10 +33,9 @@ class Scrapes:
 
 
 def missing_series(scrapes: Scrapes, names: Iterable[str]) -> list[str]:
-    """The jobs and metrics that were neither served later nor announced, as those that count nothing yet."""
+    """The jobs and metrics that were not served later."""
     series_served = {
-        job: {series.partition("{")[0] for series in _samples(job, text)} | set(_ANNOUNCED.findall(text))
-        for job, text in scrapes.later.items()
+        job: {series.partition("{")[0] for series in _samples(job, text)} for job, text in scrapes.later.items()
     }
     return sorted(
         f"{job} {name}" for name in names for job in jobs_with([name], series_served) if name not in series_served[job]

@@ -13,7 +13,7 @@ import yaml
 
 from tests.go_tools.binaries import PROMTOOL
 from tests.helm.chart import Helm, one
-from tests.monitoring.files import DASHBOARD, RULES, alerts, panels, rules
+from tests.monitoring.files import DASHBOARD, RULES, alerts, metrics_of_danger_signs, panels, rules
 
 DOCS = DASHBOARD.parents[4] / "docs"
 TESTS = [Path(__file__).with_name(name) for name in ("rules_test.yaml", "days_test.yaml")]
@@ -34,6 +34,11 @@ def test_every_alert_is_tested_and_explained() -> None:
     assert fired == alerts()
     explained = (DOCS / "monitoring.md").read_text()
     assert [name for name in sorted(alerts()) if f"`{name}`" not in explained] == []
+
+
+def test_podium_has_the_metrics_of_its_danger_signs() -> None:
+    page = (DOCS / "metrics.md").read_text()
+    assert [name for name in sorted(metrics_of_danger_signs()) if f"| `{name}` |" not in page] == []
 
 
 def test_every_alert_leads_to_its_runbook() -> None:

@@ -8,6 +8,8 @@ import webbrowser
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import count
+from pathlib import Path
 from random import Random
 from typing import Any, Final
 
@@ -27,20 +29,33 @@ from podium.daemon.options import Options
 from podium.daemon.scheduler import Scheduler
 from podium.lib.system_clock import SystemClock
 from podium.objects.api_errors import AlreadyExists, NotFound
-from podium.sandbox.fill import unplaceable_pods, varied_pods
+from podium.sandbox.device_drivers import DeviceKind
+from podium.sandbox.fill import (
+    filling_deployment,
+    gangs_and_pods,
+    unplaceable_gang,
+    unplaceable_pods,
+    urgent_pod,
+    varied_pods,
+)
+from podium.sandbox.fill_devices import device_claims_and_pods, no_such_device
 from podium.server.serving.plain import refuse_other_sites, serve_plain
 
 _STEP_S: Final = 0.5
 _RUNNING_SHARE: Final = 0.7
 _CHANGED_SHARE: Final = 0.02
+_DEVICES: Final = (DeviceKind.parse("gpu=4"),)
+_DEVICE_PODS_MAX: Final = 40
+_GANGS: Final = 4
+_URGENT_S: Final = 10.0
 _LOOPBACK: Final = "127.0.0.1"
 
 
-async def run_live(plan: Plan, progress: Progress, tell: Callable[[str], None], *, opens_browser: bool) -> None:
+async def run_live(plan: Plan, progress: Progress, tell: Callable[[str, Path], None], *, opens_browser: bool) -> None:
     """Run until SIGINT or SIGTERM.
 
     Args:
-        tell: called with the address of the page.
+        tell: called with the address of the page, and the kubeconfig of the demo's API server.
         opens_browser: whether to show the page in one, if there is a screen.
 
     Raises:
@@ -49,19 +64,26 @@ async def run_live(plan: Plan, progress: Progress, tell: Callable[[str], None], 
     """
 
     async def show(url: str) -> None:
-        tell(url)
+        tell(url, kubeconfig)
         if opens_browser and has_screen():
             await anyio.to_thread.run_sync(webbrowser.open, url)
 
     progress.begin("starting an API server", 1)
-    async with server_process(plan.nodes, plan.seed) as (kubeconfig, process):
+    async with server_process(plan.nodes, plan.seed, _DEVICES) as (kubeconfig, process):
         progress.advance(1)
         async with ApiSession(await load(str(kubeconfig), SystemClock())) as session:
             name = plan.config.profiles[0].scheduler_name
             pods = varied_pods(plan.pods, plan.seed, name)
             begin = max(1, int(len(pods) * _RUNNING_SHARE))
+            await create(_background(plan, name), "filling the nodes", session, progress)
             await create([*pods[:begin], *unplaceable_pods(name)], "creating pods", session, progress)
-            options = Options(kubeconfig=str(kubeconfig), secure_port=0, plugins=plan.plugins, has_live_page=True)
+            options = Options(
+                kubeconfig=str(kubeconfig),
+                secure_port=0,
+                plugins=plan.plugins,
+                pod_groups=plan.pod_groups,
+                has_live_page=True,
+            )
             app = App(without_limits(plan.config), options, faces=serve_plainly(FACES, show))
 
             async def watch_server() -> None:
@@ -71,6 +93,7 @@ async def run_live(plan: Plan, progress: Progress, tell: Callable[[str], None], 
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(watch_server)
                 tasks.start_soon(come_and_go, pods, begin, session, Random(plan.seed))
+                tasks.start_soon(preempt_now_and_then, name, session)
                 await app.run()
                 tasks.cancel_scope.cancel()
 
@@ -102,6 +125,29 @@ def serve_plainly(faces: Sequence[MakeFace], show: Callable[[str], Any]) -> list
             await anyio.sleep_forever()
 
     return [*map(with_pages_recorded, faces), lambda _: Face(tasks={"plain pages": serve})]
+
+
+def _background(plan: Plan, scheduler_name: str) -> list[dict[str, Any]]:
+    """Return what fills the nodes, and what waits: claims for devices, and gangs where the configuration has them."""
+    claims, pods = device_claims_and_pods(_DEVICES, plan.nodes, scheduler_name)
+    claim, pod = no_such_device(_DEVICES[0], scheduler_name)
+    objects = [filling_deployment(plan.nodes, scheduler_name), *claims, claim, *pods[:_DEVICE_PODS_MAX], pod]
+    if plan.pod_groups is not None:
+        groups, members = gangs_and_pods(_GANGS, scheduler_name)
+        group, no_members = unplaceable_gang(scheduler_name)
+        objects += [*groups, group, *members, *no_members]
+    return objects
+
+
+async def preempt_now_and_then(scheduler_name: str, session: ApiSession) -> None:
+    """Create a pod that preempts others, and delete it some time later, again and again."""
+    for number in count():
+        pod = urgent_pod(number, scheduler_name)
+        await session.post(PODS_PATH, orjson.dumps(pod))
+        await anyio.sleep(_URGENT_S)
+        with suppress(NotFound):
+            await session.request("DELETE", f"{PODS_PATH}/{pod['metadata']['name']}")
+        await anyio.sleep(_URGENT_S)
 
 
 async def come_and_go(pods: Sequence[dict[str, Any]], begin: int, session: ApiSession, random: Random) -> None:

@@ -95,10 +95,10 @@ def command(
     With --ui it goes on until Ctrl-C, and serves the live page of `podium run --ui` on 127.0.0.1, without a login. It
     opens a browser if there is a screen.
     """
-    good = _configuration(config, plugins, ("GenericWorkload=true",) if gangs else ())
+    good = _configuration(config, plugins, ("GenericWorkload=true",) if gangs or is_live else ())
     if is_live:
         _refuse(
-            "--ui shows pods that come and go, without an end and without claims",
+            "--ui shows pods that come and go, without an end, with claims and gangs of its own",
             "autoscale",
             "devices",
             "gangs",
@@ -144,11 +144,13 @@ def _show_live(nodes: int, pods: int, seed: int, good: Usable, *, opens_browser:
     from podium.cli.demo.progress import LiveProgress, PlainProgress
     from podium.cli.demo.run import Plan
 
-    plan = Plan(nodes, pods, seed, 0.0, good.config, good.plugins)
+    plan = Plan(nodes, pods, seed, 0.0, good.config, good.plugins, pod_groups=good.pod_groups)
     console = PlainConsole()
 
-    def tell(url: str) -> None:
-        console.print(Text(f"\nThe live page: {url}\nCtrl-C ends the demo."), soft_wrap=True)
+    def tell(url: str, kubeconfig: Path) -> None:
+        question = f"podium why no-such-node --kubeconfig {kubeconfig} --fix"
+        text = f"\nThe live page: {url}\nA pod waits; what would make it fit: {question}\nCtrl-C ends the demo."
+        console.print(Text(text), soft_wrap=True)
 
     _log_only(logging.WARNING, console)
     with _errors_shown(), LiveProgress(console) if console.is_terminal else PlainProgress(console) as progress:

@@ -41,6 +41,7 @@ _DEVICES = "/apis/resource.k8s.io/v1/namespaces/default"
 PODS_PATH = "/api/v1/namespaces/default/pods"
 _COLLECTIONS = {
     "Pod": PODS_PATH,
+    "Deployment": "/apis/apps/v1/namespaces/default/deployments",
     "PodGroup": "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups",
     "ResourceClaim": f"{_DEVICES}/resourceclaims",
     "ResourceClaimTemplate": f"{_DEVICES}/resourceclaimtemplates",

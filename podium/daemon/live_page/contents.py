@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -19,7 +20,9 @@ from podium.daemon.queue_page import sendable
 from podium.engine.flight_recorder import FlightRecorder, RecordedAttempt, Result
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.lib.clock import Clock
+from podium.objects.core import Pod, Taint
 from podium.objects.resource_names import CPU, MEMORY
+from podium.objects.times import parse_time
 from podium.objects.topology_labels import ZONE
 from podium.queues import QueueListing, QueueState
 
@@ -31,6 +34,7 @@ QUEUE_COLUMNS: Final = (
     "attempts",
     "nominated",
     "since",
+    "created",
     "plugins",
     "reason",
     "next",
@@ -50,9 +54,21 @@ DECISION_COLUMNS: Final = (
     "total",
     "message",
 )
-NODE_COLUMNS: Final = ("zone", "cpu", "cpu_max", "memory", "memory_max", "pods", "pods_max", "closed")
+NODE_COLUMNS: Final = (
+    "zone",
+    "cpu",
+    "cpu_max",
+    "memory",
+    "memory_max",
+    "pods",
+    "pods_max",
+    "closed",
+    "taints",
+    "others",
+)
 SHOWN_MAX: Final = 200
 """So many pods of each state, those that wait longest, and so many attempts, the last ones."""
+_SHOWN_ALONE: Final = frozenset({CPU, MEMORY, "pods"})
 _LOOKED_AT_MAX: Final = 1000
 _LISTED_MAX: Final = 50
 _REASON_MAX: Final = 500
@@ -60,7 +76,10 @@ _NODES_S_MAX: Final = 2.0
 
 
 async def node_rows(snapshot: Snapshot) -> dict[str, Row]:
-    """Return the requests of each node's pods and what the node offers, by `NODE_COLUMNS`. Units: cpu in milli."""
+    """Return the requests of each node's pods and what the node offers, by `NODE_COLUMNS`. Units: cpu in milli.
+
+    `others` has all other resources, such as extended ones: by name the requested and the allocatable amount.
+    """
     # As Python lists in one step: indexing an array cell by cell takes ten times as long.
     columns = [
         column[snapshot.order].tolist()
@@ -81,9 +100,28 @@ async def node_rows(snapshot: Snapshot) -> dict[str, Row]:
         for row, node, *amounts in entries[start : start + _LOOKED_AT_MAX]:
             assert node is not None, "the order has only rows of nodes"
             reason = reason_of.get(row, "") or ("cordoned" if node.spec.unschedulable else "")
-            rows[node.name] = (node.metadata.labels.get(ZONE, ""), *amounts, sendable(reason))
+            extra_amounts = {
+                sendable(name): (snapshot.requested_on(row, name), snapshot.allocatable_on(row, name))
+                for name in node.status.allocatable
+                if name not in _SHOWN_ALONE
+            }
+            taints = [sendable(_taint_text(taint)) for taint in node.spec.taints]
+            zone = node.metadata.labels.get(ZONE, "")
+            rows[node.name] = (zone, *amounts, sendable(reason), taints, extra_amounts)
         await checkpoint()
     return rows
+
+
+def _taint_text(taint: Taint) -> str:
+    """Write a taint as kubectl does."""
+    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+
+
+def _created_s(pod: Pod) -> float | None:
+    """Return the time when the pod was created, in seconds since the epoch; None if nothing says it."""
+    with suppress(ValueError):
+        return None if pod.metadata.creation_timestamp is None else parse_time(pod.metadata.creation_timestamp)
+    return None
 
 
 class QueueRows:
@@ -131,6 +169,7 @@ class QueueRows:
             entry.attempts,
             entry.nominated_node_name,
             entry.queued_s,
+            _created_s(entry.pod),
             [entry.gating_plugin] if entry.gating_plugin else list(plugins),
             sendable(entry.reason[:_REASON_MAX]),
             None if next_try is None else next_try.at_s,

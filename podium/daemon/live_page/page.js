@@ -3,7 +3,7 @@
 
 const QUEUES = ["in flight", "active", "backoff", "error backoff", "unschedulable", "gated"];
 const DECISIONS_MAX = 200;
-const NODES_MAX = 2000;
+const NODES_MAX = 20000;
 const NODES_NAMED_MAX = 150;
 const SILENCE_MS_MAX = 20000;
 const BACKOFF_MS_MAX = 10000;
@@ -12,7 +12,7 @@ const byId = id => document.getElementById(id);
 const tables = {queue: new Map(), decisions: new Map(), nodes: new Map()};
 const state = {
   view: "queue", filter: "", paused: false, token: "", leader: null, counts: {}, attempts: [], ahead_s: 0,
-  current: {}, pod: null, node: null, opener: null, recorder: true,
+  current: {}, pod: null, node: null, opener: null, recorder: true, refusal: "",
 };
 
 // ---------------------------------------------------------------- elements and words
@@ -48,6 +48,9 @@ function duration(s) {
 const clock = s => new Date(s * 1000).toISOString().slice(11, 23);
 const percent = (part, whole) => whole > 0 ? Math.round(100 * part / whole) : part > 0 ? 100 : 0;
 const cores = milli => (milli / 1000).toFixed(milli % 1000 ? 1 : 0);
+// Its verdict on all nodes begins with how many there are, which the reader sees elsewhere.
+const shortened = message => message.replace(/^0\/\d+ nodes are available: /, "");
+const nodesOf = count => `${count} ${count === 1 ? "node" : "nodes"}`;
 const bytes = amount => amount >= 2 ** 30 ? `${(amount / 2 ** 30).toFixed(1)} Gi` : `${(amount / 2 ** 20).toFixed(0)} Mi`;
 const utilisation = node => Math.max(percent(node.cpu, node.cpu_max), percent(node.memory, node.memory_max));
 
@@ -60,7 +63,7 @@ function nextTry(row) {
 
 // ---------------------------------------------------------------- views: what each shows of the tables
 
-const pill = text => ({text, kind: text.replace(" ", "-")});
+const pill = (text, times = 1) => ({text: times > 1 ? `${text} ×${times}` : text, kind: text.replace(" ", "-")});
 
 const VIEWS = {
   queue: {
@@ -71,8 +74,8 @@ const VIEWS = {
       (a, b) => QUEUES.indexOf(a.queue) - QUEUES.indexOf(b.queue) || a.since - b.since || (a.key < b.key ? -1 : 1)),
     label: row => `${row.namespace}/${row.name}`,
     cells: row => [
-      pill(row.queue), String(row.priority), String(row.attempts), duration(Math.max(0, now_s() - row.since)),
-      [row.plugins.join(", "), row.reason].filter(Boolean).join(": "), nextTry(row),
+      pill(row.queue), String(row.priority), String(row.attempts), duration(Math.max(0, now_s() - (row.created ?? row.since))),
+      shortened(row.reason) || row.plugins.join(", "), nextTry(row),
     ],
     open: row => openPod(row.namespace, row.name),
     count: () => Object.values(state.counts).reduce((sum, count) => sum + count, 0),
@@ -81,10 +84,10 @@ const VIEWS = {
     caption: "Latest decisions, newest first",
     columns: [["Pod"], ["Time", "wide"], ["Result"], ["Node or reason"], ["Fit", "wide"], ["Decision", "wide"], ["Total", "wide"]],
     empty: "Nothing has been decided yet.",
-    rows: () => [...tables.decisions.values()].sort((a, b) => b.key - a.key),
+    rows: foldedDecisions,
     label: row => `${row.namespace}/${row.name}`,
     cells: row => [
-      clock(row.at), pill(row.result), row.node || row.message, `${row.feasible} of ${row.examined}`,
+      clock(row.at), pill(row.result, row.times), row.node || shortened(row.message), `${row.feasible} of ${row.examined}`,
       duration(row.decision), row.total === null ? "" : duration(row.total),
     ],
     open: row => openPod(row.namespace, row.name),
@@ -95,12 +98,24 @@ const VIEWS = {
     columns: [["Reason"], ["Pods"], ["Plugins"], ["For example"]],
     empty: "No pods are waiting for a reason.",
     rows: groupReasons,
-    label: row => row.reason,
-    cells: row => [String(row.count), row.plugins, row.example],
+    label: row => shortened(row.reason),
+    cells: row => [`${row.count} ${row.count === 1 ? "pod" : "pods"}`, row.plugins, row.example],
     open: row => openPod(row.namespace, row.name),
     count: () => groupReasons().length,
   },
 };
+
+// The newest first. Retries of a pod that came to the same are one row, in the place of the last.
+function foldedDecisions() {
+  const folded = new Map();
+  for (const row of [...tables.decisions.values()].sort((a, b) => b.key - a.key)) {
+    const same = row.node ? row.key : JSON.stringify([row.namespace, row.name, row.result, row.message]);
+    const last = folded.get(same);
+    if (last === undefined) folded.set(same, {...row, times: 1});
+    else last.times += 1;
+  }
+  return [...folded.values()];
+}
 
 function groupReasons() {
   const groups = new Map();
@@ -193,6 +208,7 @@ function drawTable(name) {
 }
 
 function noteFor(name, all, shown, empty) {
+  if (state.refusal) return `Nothing is shown: ${state.refusal}`;
   if (state.leader !== null && name !== "nodes") {
     return `This replica stands by; ${state.leader || "another one"} leads, and knows the reasons.`;
   }
@@ -230,7 +246,7 @@ function drawNodes() {
   });
   for (const [zone, nodes] of zones) {
     const box = heat.zones.get(zone);
-    setText(box.firstElementChild, `${zone || "no zone"}: ${nodes.length} nodes`);
+    setText(box.firstElementChild, `${zone || "no zone"}: ${nodesOf(nodes.length)}`);
     arrange(box.lastElementChild, nodes.map(node => node.key), box.known, key => make("li", {}, makeItem("nodes", key, "cell")));
     for (const node of nodes) {
       const button = box.known.get(node.key).firstElementChild;
@@ -246,7 +262,7 @@ function drawNodes() {
     }
   }
   const more = found.length - shown.length;
-  setText(heat.note, more ? `${more} more nodes: filter them with /.` : found.length ? "" : all.length ? "Nothing matches the filter." : "There are no nodes.");
+  setText(heat.note, more ? `${more} more nodes: filter them with /.` : state.refusal ? noteFor("nodes", 0, 0, "") : found.length ? "" : all.length ? "Nothing matches the filter." : "There are no nodes.");
   markCurrent("nodes");
 }
 
@@ -349,25 +365,45 @@ function explanation(told) {
     if (why.verdict) found.push(make("p", {class: "verdict", text: `${why.verdict}.`}));
     if (why.message) found.push(make("p", {text: why.message}));
     if (why.groups.length) {
-      found.push(section("Nodes that do not fit", simpleTable("Nodes by what rejects the pod there", ["Nodes", "Plugin", "Reason", "For example"],
-        why.groups.map(each => [each.count, each.plugin, each.text, each.examples.join(", ")]))));
+      found.push(section("Nodes that do not fit", make("ul", {class: "groups"}, ...why.groups.map(group => make("li", {},
+        make("strong", {text: `${nodesOf(group.count)}: ${group.text}`}),
+        make("span", {text: `${group.plugin}, such as ${group.examples.join(", ")}`}))))));
+      const command = `podium why ${state.pod.namespace}/${state.pod.name} --fix`;
+      if (!told.bound_to) found.push(make("p", {}, "What would make it fit: ", make("code", {text: command})));
     }
     if (why.scores.length) {
       const plugins = Object.keys(why.scores[0].plugins);
-      found.push(section("Scores", simpleTable("The best nodes by score", ["Node", "Total", ...plugins],
-        why.scores.map(each => [each.node, each.total, ...plugins.map(plugin => each.plugins[plugin] ?? "")]))));
+      // Plugins below each other: side by side, ten of them would be wider than any panel.
+      found.push(section("Scores", simpleTable("The best nodes by score", ["Plugin", ...why.scores.map(score => score.node)], [
+        ["Total", ...why.scores.map(score => score.total)],
+        ...plugins.map(plugin => [plugin, ...why.scores.map(score => score.plugins[plugin] ?? "")]),
+      ])));
     }
   }
-  if (told.attempts.length) {
-    found.push(section("Attempts", simpleTable("The last attempts", ["Time", "Attempt", "Result", "Node or reason", "Decision"],
-      told.attempts.map(each => [each.at.slice(11, 23), each.attempt, each.result, each.node || each.message, duration(each.decisionSeconds)]))));
+  for (const shortage of told.devices ?? []) {
+    found.push(section("Missing devices", make("p", {text: `${nodesOf(shortage.count)}, such as ${shortage.examples.join(", ")}: ${shortage.text}`})));
   }
+  if (told.gang) found.push(section("Its gang", ...told.gang.text.map(text => make("p", {text}))));
+  if (told.attempts.length) found.push(section("Attempts", attemptsTable(told.attempts)));
   const story = (told.queue ? told.queue.story : told.attempts.length ? told.attempts[0].story : []).toReversed();
   if (story.length) {
     found.push(section("Way through the queue", simpleTable("Transitions, the newest first", ["Time", "Event", "From", "To", "Plugin"],
       story.map(each => [each.at.slice(11, 23), each.event, each.from, each.to, each.plugin]))));
   }
   return found;
+}
+
+// One row for neighbours with the same outcome.
+function attemptsTable(attempts) {
+  const runs = [];
+  for (const attempt of attempts) {
+    const last = runs.at(-1);
+    if (last && !attempt.node && last.result === attempt.result && last.message === attempt.message) last.first = attempt.attempt;
+    else runs.push({...attempt, first: attempt.attempt});
+  }
+  const numbers = run => run.first === run.attempt ? run.attempt : `${run.first} to ${run.attempt}`;
+  return simpleTable("The last attempts", ["Time", "Attempt", "Result", "Node or reason", "Decision"],
+    runs.map(run => [run.at.slice(11, 19), numbers(run), run.result, run.node || shortened(run.message ?? ""), duration(run.decisionSeconds)]));
 }
 
 function openNode(name) {
@@ -388,8 +424,11 @@ function drawNode() {
       ["cpu", cores(node.cpu), cores(node.cpu_max), `${percent(node.cpu, node.cpu_max)} %`],
       ["memory", bytes(node.memory), bytes(node.memory_max), `${percent(node.memory, node.memory_max)} %`],
       ["pods", node.pods, node.pods_max, `${percent(node.pods, node.pods_max)} %`],
+      ...Object.entries(node.others ?? {}).map(([name, [used, most]]) =>
+        [name, ...[used, most].map(amount => amount >= 2 ** 20 ? bytes(amount) : amount), `${percent(used, most)} %`]),
     ])),
   ];
+  if (node.taints?.length) content.push(section("Taints", ...node.taints.map(text => make("p", {}, make("code", {text})))));
   if (placed.length) {
     content.push(section("Placed here lately", simpleTable("The last decisions for this node", ["Time", "Pod", "Result"],
       placed.slice(0, 20).map(each => [clock(each.at), `${each.namespace}/${each.name}`, each.result]))));
@@ -455,7 +494,14 @@ async function follow() {
   const alive = () => { clearTimeout(timer); timer = setTimeout(() => ending.abort(), SILENCE_MS_MAX); };
   try {
     const answer = await fetch("ui/events", {headers: headers(), cache: "no-store", signal: ending.signal});
-    if (answer.status === 401 || answer.status === 403) return (await answer.json()).message;
+    if (answer.status === 401) return state.token ? "podium does not accept this token." : "podium does not know who you are: it needs a token.";
+    if (answer.status === 403) {
+      const message = (await answer.json()).message;
+      const isUnknown = !state.token && message.includes("system:anonymous");
+      return `${isUnknown ? "podium does not know who you are" : "you may not read this page"}: ${message}`;
+    }
+    state.refusal = "";
+    byId("again").hidden = true;
     if (!answer.ok) throw new Error((await answer.text()).trim() || `status ${answer.status}`);
     tell(state.paused ? "paused" : "live", state.paused ? "waiting" : "live");
     for await (const told of eventsOf(answer.body, alive)) apply(told);
@@ -481,7 +527,10 @@ async function stayConnected() {
 
 function askForToken(reason) {
   tell("no access", "lost");
+  state.refusal = reason;
+  byId("again").hidden = false;
   setText(byId("access-reason"), reason);
+  draw();
   if (!byId("access").open) byId("access").showModal();
   byId("token").focus();
 }
@@ -563,6 +612,7 @@ function start() {
   byId("pause").addEventListener("click", togglePause);
   byId("keys").addEventListener("click", () => byId("help").showModal());
   byId("close").addEventListener("click", closePanel);
+  byId("again").addEventListener("click", () => askForToken(state.refusal));
   byId("access-form").addEventListener("submit", event => {
     event.preventDefault();
     state.token = byId("token").value.trim();

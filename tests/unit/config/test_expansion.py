@@ -293,10 +293,10 @@ def test_plugins_of_profiles_to_skip_are_not_looked_at():
 
 def test_in_1_36_three_plugins_do_not_run_at_pre_filter_and_none_for_groups():
     profile = default_configuration(default_gates(RELEASES["1.36"])).profiles[0]
-    expanded = expand_plugins(profile)
-    assert expanded.at[ExtensionPoint.PRE_FILTER][0] == "NodeAffinity"
-    assert expanded.at[ExtensionPoint.FILTER][:3] == ("NodeUnschedulable", "NodeName", "TaintToleration")
-    assert expanded.at[ExtensionPoint.POD_GROUP_POST_FILTER] == ()
+    expansion = expand_plugins(profile)
+    assert expansion.at[ExtensionPoint.PRE_FILTER][0] == "NodeAffinity"
+    assert expansion.at[ExtensionPoint.FILTER][:3] == ("NodeUnschedulable", "NodeName", "TaintToleration")
+    assert expansion.at[ExtensionPoint.POD_GROUP_POST_FILTER] == ()
     plugins = replace(profile.plugins, pre_filter=PluginSet((Plugin("NodeName"),)))
     with pytest.raises(ConfigError, match='plugin "NodeName" does not extend PreFilterPlugin plugin'):
         expand_plugins(replace(profile, plugins=plugins))

@@ -25,15 +25,26 @@ def cells_by_column(columns: tuple[str, ...], row: Row) -> dict[str, object]:
 async def test_a_node_has_what_its_pods_request_and_what_it_offers() -> None:
     rows = await node_rows(
         snapshot_of(
-            node("n1", cpu="4", memory="8Gi", pods="20", labels={"topology.kubernetes.io/zone": "a"}),
-            node("n2", cpu="2", memory="1Gi", pods="5", unschedulable=True),
+            node(
+                "n1",
+                cpu="4",
+                memory="8Gi",
+                pods="20",
+                allocatable={"example.com/gpu": 8},
+                labels={"topology.kubernetes.io/zone": "a"},
+            ),
+            node("n2", cpu="2", memory="1Gi", pods="5", unschedulable=True, taints=["dedicated=gpu:NoSchedule"]),
             pod("web-1", cpu="1", memory="1Gi", node="n1"),
             pod("web-2", cpu="500m", memory="1Gi", node="n1"),
         )
     )
     first = {"zone": "a", "cpu": 1500, "cpu_max": 4000, "memory": 2 << 30, "memory_max": 8 << 30}
-    assert cells_by_column(NODE_COLUMNS, rows["n1"]) == {**first, "pods": 2, "pods_max": 20, "closed": ""}
-    assert cells_by_column(NODE_COLUMNS, rows["n2"])["closed"] == "cordoned"
+    assert cells_by_column(NODE_COLUMNS, rows["n1"]) == {**first, "pods": 2, "pods_max": 20, "closed": ""} | {
+        "taints": [],
+        "others": {"example.com/gpu": (0, 8)},
+    }
+    second = cells_by_column(NODE_COLUMNS, rows["n2"])
+    assert (second["closed"], second["taints"]) == ("cordoned", ["dedicated=gpu:NoSchedule"])
 
 
 async def test_a_pod_of_the_queue_has_its_reason_and_its_next_try() -> None:
@@ -51,6 +62,17 @@ async def test_a_pod_of_the_queue_has_its_reason_and_its_next_try() -> None:
     assert "Node Add" in by_name["rejected"]["events"]["Fit"]  # type: ignore[index]
     assert by_name["gated"]["plugins"] == ["Gates"]
     assert (by_name["new"]["queue"], by_name["new"]["next"]) == ("active", None)
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "expected_s"), [("2026-01-01T00:00:00Z", 1767225600.0), ("soon", None), (None, None)]
+)
+async def test_a_pod_of_the_queue_has_the_time_of_its_creation(timestamp: str | None, expected_s: float | None) -> None:
+    bench = QueueBench(FIT)
+    bench.add(pod("new", metadata={"creationTimestamp": timestamp}))
+    _, rows = await QueueRows(bench.queue.listing).read()
+    (row,) = rows.values()
+    assert cells_by_column(QUEUE_COLUMNS, row)["created"] == expected_s
 
 
 async def test_a_pod_is_described_anew_when_something_has_happened_to_it() -> None:
