@@ -26,7 +26,7 @@ TESTS ?= tests/unit
 # Of `make soak`, and for each surface of `make fuzz`.
 MINUTES ?= 10
 
-.PHONY: help demo playground docs test check pythons sim fgd fuzz parity policies soak bench bench-all bench-report profile control-plane skew release format lock clean
+.PHONY: help demo playground docs test check pythons sim fgd fuzz conformance upgrade parity policies soak bench bench-all bench-report profile control-plane skew release format lock clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -83,8 +83,15 @@ sim: $(VENV)/.dev-stamp  ## Simulate the whole scheduler in virtual time: SEEDS=
 fgd: $(VENV)/.dev-stamp  ## Place the trace of the paper on FragmentationGradientDescent: TREE=a clone of its simulator
 	@$(BIN)/python -m tests.fgd --tree $(TREE)
 
-fuzz: $(VENV)/.dev-stamp  ## Hostile configurations, objects and watch bytes, each for MINUTES=10
+fuzz: $(VENV)/.fuzz-stamp  ## Hostile configurations, objects, watch bytes and every parser (Atheris), each for MINUTES=10
 	@$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
+	@$(BIN)/python -m tests.fuzz.one_input --minutes $(MINUTES)
+
+conformance: $(VENV)/.dev-stamp control-plane  ## docs/conformance.md: corpora, new questions, simulations, kills, upstream's specs (two hours)
+	@$(BIN)/python -m tests.conformance
+
+upgrade: $(VENV)/.dev-stamp control-plane  ## The last release and this tree side by side under load, there and back: 5,000 pods
+	@$(BIN)/python -m tests.upgrade
 
 parity: $(VENV)/.dev-stamp control-plane  ## New questions, answered by kube-scheduler's own code and by podium: SEED=1 COUNT=1000
 	@$(BIN)/python -m tests.parity.cross --seed $(SEED) --scenarios $(COUNT)
@@ -137,10 +144,10 @@ lock: $(VENV)/.dev-stamp  ## Renew the lock files from pyproject.toml
 	@compile() { $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 	    pyproject.toml --group $$1 -c requirements/runtime.lock -o requirements/$$2.lock $$3; }; \
 	  compile build runtime && compile build estimator --extra=estimator && compile build otel --extra=otel && compile dev dev && compile release release && \
-	  compile docs docs "-c requirements/dev.lock"
+	  compile fuzz fuzz "-c requirements/dev.lock" && compile docs docs "-c requirements/dev.lock"
 
-release: $(VENV)/.release-stamp  ## All that is published, in dist/, twice to the same bytes (downloads 300 MB)
-	@$(BIN)/python -m release --twice
+release: $(VENV)/.release-stamp  ## All that is published, in dist/, twice to the same bytes, signed with KEY=private.pem (downloads 300 MB)
+	@$(BIN)/python -m release --twice $(if $(KEY),--key $(KEY))
 
 clean:  ## Remove the environment and caches
 	@rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
@@ -165,6 +172,10 @@ $(VENV)/.dev-stamp: requirements/dev.lock pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.release-stamp: requirements/release.lock $(VENV)/.dev-stamp
 	@$(BIN)/pip install -q --progress-bar on --require-hashes -r requirements/release.lock
+	@touch $@
+
+$(VENV)/.fuzz-stamp: requirements/fuzz.lock $(VENV)/.dev-stamp
+	@$(BIN)/pip install -q --progress-bar on --require-hashes -r requirements/fuzz.lock
 	@touch $@
 
 $(VENV)/.docs-stamp: requirements/docs.lock $(VENV)/.dev-stamp

@@ -1,20 +1,49 @@
-"""Tell a built package which commit it is made from: `podium version` shows it.
+"""Tell a built package which commit it is made from, and where its pages are.
 
-The commit is PODIUM_COMMIT, where the build has no repository (as in a container image), or that of the repository. A
-source distribution brings the file along, so that a wheel made from it names the same commit.
+`podium version` shows the commit. It is PODIUM_COMMIT, where the build has no repository (as in a container image), or
+that of the repository. A source distribution brings the file along, so that a wheel made from it names the same commit.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 _FILE = "podium/COMMIT"
+
+_LINK = re.compile(r"(!?)\[([^]]*)\]\((?![a-z]+:|#)([^)]+)\)")
+
+
+class LinksHook(MetadataHookInterface):
+    """Give the package index the README with links that lead somewhere, and the addresses of the project.
+
+    PODIUM_URL is where podium is published; there are no pages at the default.
+    """
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Add `readme` and `urls`."""
+        url = os.environ.get("PODIUM_URL") or "https://example.com/podium"
+        folder = Path(self.root)
+        (version,) = re.findall('^__version__ = "(.*)"$', (folder / "podium/__init__.py").read_text(), re.MULTILINE)
+        text = _LINK.sub(
+            lambda link: f"{link[1]}[{link[2]}]({url}/{'raw' if link[1] else 'blob'}/v{version}/{link[3]})",
+            (folder / "README.md").read_text(),
+        )
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}
+        metadata["urls"] = {
+            "Homepage": url,
+            "Source": url,
+            "Documentation": f"{url}/blob/v{version}/docs/install.md",
+            "Changelog": f"{url}/blob/v{version}/CHANGELOG.md",
+            "Security": f"{url}/blob/v{version}/SECURITY.md",
+        }
 
 
 class CommitHook(BuildHookInterface):

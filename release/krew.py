@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import io
-import os
-import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
 
 import podium
+from release.archives import Member, compress, tar
 from release.single_file import PYTHONS, Target
 
 
 def plugin_archive(command: Path, licence: Path) -> Path:
     """Write an archive of the executable and the licence beside the executable."""
     archive = command.with_suffix(".tar.gz")
-    with (
-        archive.open("wb") as file,
-        gzip.GzipFile("", "wb", fileobj=file, mtime=_time()) as packed,
-        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as members,
-    ):
-        for name, mode, content in (("kubectl-podium", 0o755, command), ("LICENSE", 0o644, licence)):
-            member = tarfile.TarInfo(name)
-            member.size, member.mode, member.mtime = content.stat().st_size, mode, _time()
-            members.addfile(member, io.BytesIO(content.read_bytes()))
+    members = [
+        Member("kubectl-podium", command.read_bytes(), 0o755),
+        Member("LICENSE", licence.read_bytes()),
+    ]
+    archive.write_bytes(compress(tar(members)))
     return archive
 
 
@@ -60,7 +53,3 @@ def krew_manifest(archives: Mapping[Target, Path], url: str) -> str:
         },
     }
     return yaml.safe_dump(manifest, sort_keys=False)
-
-
-def _time() -> int:
-    return int(os.environ["SOURCE_DATE_EPOCH"])

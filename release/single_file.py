@@ -11,6 +11,8 @@ from typing import Final, NamedTuple
 
 PYTHONS: Final = ("3.11", "3.12", "3.13", "3.14")
 
+_SCRIPTS: Final = ("bin/", "../../bin/")
+
 
 class Target(NamedTuple):
     """A kind of machine.
@@ -41,22 +43,8 @@ def build_single_file(command: Path, target: Target, lock: Path, wheel: Path, fo
         folder: does not exist yet; packages are unpacked there.
     """
     for python in PYTHONS:
-        unpacked = folder / python
-        install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--target", unpacked]
-        install += [
-            "--python-version",
-            python,
-            "--python-platform",
-            target.platform,
-            "--only-binary",
-            ":all:",
-            "--no-deps",
-            "--link-mode",
-            "copy",
-        ]
-        subprocess.run([*install, "--require-hashes", "--requirement", lock], check=True)
-        shutil.copytree(unpacked, folder / "all", dirs_exist_ok=True)
-    (folder / "all" / ".lock").unlink(missing_ok=True)
+        unpack_packages(folder / python, target, python, lock)
+        shutil.copytree(folder / python, folder / "all", dirs_exist_ok=True)
     # podium's wheel is pure Python. An installer would add when and where it was built.
     zipfile.ZipFile(wheel).extractall(folder / "all")
     shiv = [sys.executable, "-m", "shiv", "--reproducible", "--compressed", "--python", "/usr/bin/env python3"]
@@ -65,3 +53,17 @@ def build_single_file(command: Path, target: Target, lock: Path, wheel: Path, fo
         check=True,
         stdout=subprocess.DEVNULL,
     )
+
+
+def unpack_packages(folder: Path, target: Target, python: str, lock: Path) -> None:
+    """Unpack the locked packages for a kind of machine and a version of Python into a folder."""
+    install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--target", folder]
+    install += ["--python-version", python, "--python-platform", target.platform, "--only-binary", ":all:"]
+    install += ["--no-deps", "--link-mode", "copy", "--require-hashes", "--requirement", lock]
+    subprocess.run(install, check=True)
+    (folder / ".lock").unlink(missing_ok=True)
+    # Scripts begin with the path of the Python that builds, and nothing here runs them.
+    shutil.rmtree(folder / "bin", ignore_errors=True)
+    for record in folder.glob("*.dist-info/RECORD"):
+        lines = record.read_text().splitlines(keepends=True)
+        record.write_text("".join(line for line in lines if not line.startswith(_SCRIPTS)))

@@ -21,6 +21,8 @@ NOT_RUN = {
     "make demo",
     # There is no container runtime; tests/integration/cli/test_wheel.py takes the Dockerfile's steps.
     "docker build -f deploy/Dockerfile -t podium:0.6.0 .",
+    # There is no release here; tests/integration/release/test_release.py builds one, and verifies it.
+    "podium release verify dist --key podium.pem",
     # No kubelet runs the Deployment's pods; test_limits_and_endpoints.py asks the endpoints.
     "kubectl port-forward -n kube-system deployment/podium 10259 &",
     "curl -k https://127.0.0.1:10259/readyz?verbose",

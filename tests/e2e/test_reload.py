@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,12 @@ import yaml
 from tests.e2e.cluster import SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import Json, configuration
+from tests.e2e.mounted import IN_USE, Mounted
 from tests.e2e.waiting import eventually
 from tests.manifests import node, pod, pods
 
 pytestmark = pytest.mark.anyio
 
-IN_USE = "The changed configuration is in use"
 REFUSED = "The changed configuration is refused, the previous one stays in use"
 ZONE = "topology.kubernetes.io/zone"
 BACKLOG = 3000
@@ -36,28 +35,6 @@ def only_zone(zone: str, **fields: Any) -> Json:
     }
     profile = {"schedulerName": "podium", "pluginConfig": [{"name": "NodeAffinity", "args": args}]}
     return configuration(profiles=[profile], **fields)
-
-
-class Mounted:
-    """A file in a volume of a ConfigMap, as the kubelet mounts it."""
-
-    def __init__(self, directory: Path, text: str, name: str = "config.yaml") -> None:
-        self._directory = directory
-        self._versions = 0
-        directory.mkdir()
-        self.path = directory / name
-        self.put(text)
-        self.path.symlink_to(f"..data/{name}")
-
-    def put(self, text: str) -> None:
-        """Change the content, as an update of the ConfigMap does."""
-        self._versions += 1
-        version = self._directory / f"..{self._versions}"
-        version.mkdir()
-        (version / self.path.name).write_text(text)
-        link = self._directory / "..data_tmp"
-        link.symlink_to(version.name)
-        os.replace(link, self._directory / "..data")
 
 
 async def test_a_backlog_goes_on_by_the_changed_configuration_and_loses_no_pod(

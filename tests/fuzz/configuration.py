@@ -33,7 +33,7 @@ _S_PER_BYTE: Final = 5e-6
 
 
 @cache
-def _seeds() -> tuple[str, ...]:
+def seeds() -> tuple[str, ...]:
     """The examples, and the files that kube-scheduler was asked about."""
     with gzip.open(_RECORDED, "rt", encoding="utf-8") as lines:
         recorded_texts = [json.loads(line)["yaml"] for line in lines]
@@ -43,7 +43,7 @@ def _seeds() -> tuple[str, ...]:
 @cache
 def _trees() -> tuple[Any, ...]:
     trees = []
-    for text in _seeds():
+    for text in seeds():
         try:
             trees.append(json.loads(json.dumps(yaml.safe_load(text))))
         except (yaml.YAMLError, ValueError, TypeError):
@@ -69,7 +69,7 @@ def bomb(levels: int, width: int) -> str:
 def inputs() -> st.SearchStrategy[bytes]:
     """Files: rubbish, edited texts, changed trees as YAML and JSON, and bombs."""
     edit = st.tuples(st.integers(0, 5000), st.integers(0, 40), st.one_of(st.just(""), one_of(_TOKENS)))
-    edited = st.builds(_edit, one_of(_seeds()), st.lists(edit, min_size=1, max_size=6))
+    edited = st.builds(_edit, one_of(seeds()), st.lists(edit, min_size=1, max_size=6))
     changed_trees = st.builds(apply, one_of(_trees()), st.lists(mutations(), min_size=1, max_size=5))
     texts = st.one_of(
         edited,

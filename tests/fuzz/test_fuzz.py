@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from tests.fuzz.crowds import CROWDS, Crowded, Labelled
 from tests.fuzz.limits import stall_s
 from tests.fuzz.mutations import Mutation, Repeated
 from tests.fuzz.objects import Hostile
+from tests.fuzz.targets import TARGETS
 from tests.fuzz.watch_bytes import RUBBISH, SHAPES, Line, Sending
 
 _INPUTS = 15
@@ -96,3 +98,16 @@ def _never_ends_in_a_group() -> float:
 
 def _fail(tree: Any) -> Any:
     raise TypeError("no such change")
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_target_takes_its_seeds_and_what_becomes_of_them(name: str) -> None:
+    run, seeds = TARGETS[name]
+    contents = [content for content, _ in zip(seeds(), range(_INPUTS), strict=False)]
+    assert contents
+    random = Random(name)
+    for content in contents:
+        run(content)
+        for _ in range(_INPUTS):
+            place = random.randrange(len(content))
+            run(content[:place] + random.randbytes(random.randrange(3)) + content[place + random.randrange(3) :])

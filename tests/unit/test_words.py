@@ -66,6 +66,7 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "tests": (1, 0),
     "tests/browser": (0, 0),
     "tests/churn": (0, 0),
+    "tests/conformance": (0, 0),
     "tests/control_plane": (0, 0),
     "tests/device_kills": (0, 0),
     "tests/differential": (0, 0),
@@ -91,7 +92,8 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "tests/simulation": (0, 0),
     "tests/skew": (0, 0),
     "tests/soak": (0, 0),
-    "tests/unit": (65, 14),
+    "tests/unit": (64, 14),
+    "tests/upgrade": (0, 0),
     "tests/upstream_e2e": (0, 0),
 }
 """By package: the most vague bindings, and the most functions that are named by one bare participle."""

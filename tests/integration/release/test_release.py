@@ -1,4 +1,4 @@
-"""`python -m release` for this kind of machine: what is published, twice to the same bytes."""
+"""`python -m release` for this kind of machine: what is published, twice to the same bytes, and verified."""
 
 from __future__ import annotations
 
@@ -9,19 +9,35 @@ import platform
 import re
 import subprocess
 import sys
+import tarfile
 import zipfile
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
+import pytest
 import yaml
+from click.testing import CliRunner
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 import podium
 from podium.cli.main import main
+from podium.sandbox import Sandbox
+from tests.control_plane.client import Client
+from tests.e2e.cluster import SandboxCluster
+from tests.e2e.daemon import Daemon
+from tests.helm.chart import KUBERNETES, Helm
+from tests.integration.release.image import images
+from tests.manifests import node, pod
+
+pytestmark = pytest.mark.anyio
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples"
-TARGETS = {"x86_64": "linux-amd64", "aarch64": "linux-arm64"}
+TARGET = {"x86_64": "linux-amd64", "aarch64": "linux-arm64"}[platform.machine()]
 NAME = f"podium-{podium.__version__}"
 
 
@@ -45,18 +61,43 @@ def bundled_in(command: Path) -> list[str]:
     return [f"{plain(folder[1])} {folder[2]}" for folder in folders if folder is not None]
 
 
-def test_a_release_is_whole_runs_and_is_the_same_twice(tmp_path: Path) -> None:
-    out, target = tmp_path / "dist", TARGETS[platform.machine()]
-    build = [sys.executable, "-m", "release", "--target", target, "--twice", "--out", out]
-    result = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    """A folder that other users can look into; pytest's own are closed to them."""
+    with TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.fixture(scope="module")
+def public_key(folder: Path) -> Path:
+    """The key that the release is signed for; the private one lies beside it."""
+    key = Ed25519PrivateKey.generate()
+    (folder / "private.pem").write_bytes(
+        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
+    )
+    file = folder / "public.pem"
+    file.write_bytes(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+    return file
+
+
+@pytest.fixture(scope="module")
+def out(folder: Path, public_key: Path) -> Path:
+    """All that is published for this kind of machine."""
+    build = [sys.executable, "-m", "release", "--target", TARGET, "--twice", "--out", folder / "dist"]
+    key = ["--key", public_key.with_name("private.pem")]
+    result = subprocess.run([*build, *key], cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "built twice: the same bytes" in result.stdout
+    return folder / "dist"
 
+
+def test_a_command_in_one_file_runs_and_the_bill_names_what_is_in_it(out: Path, tmp_path: Path) -> None:
     bill = json.loads((out / f"{NAME}.cdx.json").read_text())
     assert bill["bomFormat"] == "CycloneDX"
     component_names = {plain(component["name"]) for component in bill["components"]}
     assert {"podium", *direct_dependencies()} <= component_names
-    (command,) = out.glob(f"{NAME}-{target}.pyz")
+    (command,) = out.glob(f"{NAME}-{TARGET}.pyz")
     bundled = bundled_in(command)
     # The code that unpacks the file is shiv's.
     assert sorted(f"{plain(component['name'])} {component['version']}" for component in bill["components"]) == sorted(
@@ -85,3 +126,87 @@ def test_a_release_is_whole_runs_and_is_the_same_twice(tmp_path: Path) -> None:
     (plugin,) = yaml.safe_load((out / "podium.krew.yaml").read_text())["spec"]["platforms"]
     archive = out / plugin["uri"].rpartition("/")[2]
     assert plugin["sha256"] == hashlib.sha256(archive.read_bytes()).hexdigest()
+
+
+def test_the_package_index_gets_links_that_lead_somewhere(out: Path) -> None:
+    (wheel,) = out.glob("*.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        metadata = packed.read(f"{NAME}.dist-info/METADATA").decode()
+    addresses = re.findall(r"\]\(([^)]*)\)", metadata)
+    assert len(addresses) > 20
+    assert [address for address in addresses if not address.startswith(("https://", "#"))] == []
+    assert f"Project-URL: Changelog, https://example.com/podium/blob/v{podium.__version__}/CHANGELOG.md" in metadata
+
+
+def assert_runs_as_the_images_user(pid: int) -> None:
+    status = Path(f"/proc/{pid}/status").read_text()
+    assert "\nUid:\t65532\t65532\t65532\t65532\nGid:\t65532\t65532\t65532\t65532\n" in status
+    assert re.search(r"^CapEff:\t0+$", status, re.MULTILINE)
+    assert os.statvfs(f"/proc/{pid}/root/").f_flag & os.ST_RDONLY
+    assert Path(f"/proc/{pid}/exe").readlink().name == "python3.11"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can make a root that cannot be written")
+async def test_the_image_schedules_as_its_user_on_a_root_that_cannot_be_written(out: Path, folder: Path) -> None:
+    (image,) = images(out / f"{NAME}-image.oci.tar", folder / "image")
+    assert image.config["User"] == "65532:65532"
+    assert (image.config["Entrypoint"], image.config["Cmd"]) == (["podium"], ["run"])
+    mount = folder / "shared"
+    mount.mkdir()
+    async with Sandbox() as sandbox, Client(sandbox.url) as admin:
+        cluster = SandboxCluster(admin, sandbox.write_kubeconfig(mount / "kubeconfig"), sandbox)
+        cluster.kubeconfig.chmod(0o644)
+        # The first argument is this environment's Python.
+        through = ("sh", "-c", f'shift && {image.script(mount)} "$@"', "sh")
+        daemon = Daemon(mount, cluster.kubeconfig, through=through)
+        try:
+            await daemon.wait_ready()
+            assert_runs_as_the_images_user(daemon.pid)
+            await cluster.create(node("there"), pod("web"))
+            assert await cluster.wait_bound(["web"]) == {"web": "there"}
+            assert await daemon.stop() == 0
+            assert "Traceback" not in daemon.output()
+        finally:
+            daemon.kill()
+
+
+def test_the_images_bill_names_debians_packages_and_pythons(out: Path) -> None:
+    bill = json.loads((out / f"{NAME}-image.cdx.json").read_text())
+    components = {component["name"]: component for component in bill["components"]}
+    assert {"libc6", "libssl3", "python3.11-minimal", "podium", *direct_dependencies()} <= {
+        plain(name) for name in components
+    }
+    assert components["libssl3"]["purl"].startswith("pkg:deb/debian/libssl3@")
+
+
+@pytest.mark.control_plane
+def test_the_chart_is_the_repositorys(out: Path, helm: Helm) -> None:
+    (archive,) = out.glob("podium-chart-*.tgz")
+    rendered = helm.run("template", "podium", str(archive), "--namespace", "kube-system", "--kube-version", KUBERNETES)
+    assert (rendered.returncode, rendered.stdout) == (0, helm.text())
+    with tarfile.open(out / f"podium-chart-{podium.__version__}.oci.tar") as layout:
+        file = layout.extractfile(f"blobs/sha256/{hashlib.sha256(archive.read_bytes()).hexdigest()}")
+        assert file is not None
+        assert file.read() == archive.read_bytes()
+
+
+def flip_a_bit(file: Path) -> None:
+    with file.open("r+b") as stream:
+        stream.seek(file.stat().st_size // 2)
+        (byte,) = stream.read(1)
+        stream.seek(-1, os.SEEK_CUR)
+        stream.write(bytes([byte ^ 1]))
+
+
+def test_a_changed_byte_is_named(out: Path, public_key: Path) -> None:
+    def refusal() -> str:
+        result = CliRunner().invoke(main, ["release", "verify", str(out), "--key", str(public_key)])
+        assert isinstance(result.exit_code, int)
+        return result.output if result.exit_code else ""
+
+    assert refusal() == ""
+    file = out / f"{NAME}-image.oci.tar"
+    flip_a_bit(file)
+    assert refusal() == f"Error: {file.name}: was changed\n"
+    flip_a_bit(file)
+    assert refusal() == ""
