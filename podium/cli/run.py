@@ -29,6 +29,7 @@ from podium.cli.options.own_names import as_default_scheduler_option, named_for_
 from podium.cli.options.paths import FILE
 from podium.cli.options.plugin_loading import exit_0_at_sigterm, limited_loading
 from podium.cli.options.releases import as_the_server, release_asked, release_to_run
+from podium.cli.options.shards import as_shard, shard_options, take_shard_options
 from podium.cli.options.tracing import take_tracing_options, tracing_options
 from podium.config import Release
 from podium.lib import garbage_collection
@@ -191,6 +192,7 @@ def _flags(context: click.Context) -> dict[str, str]:
     is_flag=True,
     help="With --record: make names, and the values of labels and annotations, unreadable in the recording.",
 )
+@shard_options
 @tracing_options
 @access_options
 @leader_election_options
@@ -227,6 +229,10 @@ def command(
     if has_live_page and not secure_port:
         raise click.UsageError("--ui: --secure-port=0 disables the endpoints, of which the page is one")
     _demand_sound_recording(record, hashes_names=hashes_names, reloads=reloads)
+    shards = take_shard_options(options_by_name)
+    if shards is not None and (record is not None or reloads):
+        # A replay would need the other members' Leases, and a changed configuration lacks the plugin.
+        raise click.UsageError("--shards excludes --record and --reload")
     # The default action of the signal ends the process. Ignore it until there is something to dump.
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     # Imports allocate hundreds of thousands of objects that live as long as the process.
@@ -250,6 +256,8 @@ def command(
     with limited_loading(_warn_of_slow_plugin):
         good = readable_as_any(read)
     good, origin = _as_to_run(good, kubeconfig, master, hidden_metrics_version)
+    if shards is not None:
+        good = as_shard(good, shards)
     release = good.config.release
     for warning in good.warnings:
         log.warning("Configuration", warning=warning)
@@ -275,6 +283,7 @@ def command(
         source=ConfigurationSource(config, _plugin_files(plugins), lambda: read(release)) if reloads else None,
         tracing=tracing,
         shows_deprecated_metrics=bool(hidden_metrics_version),
+        shards=shards,
     )
     recorder = None if record is None else _recorder(record, good, options, plugins, feature_gates, hashes_names)
     try:

@@ -251,6 +251,10 @@ class Cache:
         cached_pod = self._pods.get(uid)
         return cached_pod.state if cached_pod is not None else PodState.UNKNOWN
 
+    def assumed_pods(self) -> Iterator[Pod]:
+        """Return the pods that are assumed, each with its node."""
+        return (self._pods[uid].pod for uid in self._assumed)
+
     def is_assumed(self, uid: str) -> bool:
         """Return True if the pod is assumed: it counts on a node, but the watch has not yet confirmed its binding."""
         return uid in self._assumed
