@@ -42,7 +42,7 @@ from tests.virtual_time import START_S, LoopClock
 MEMBERS: Final = ("m1", "m2", "m3")
 CALM_EVERY: Final = 400
 _CALM_S: Final = 180
-_CATCH_UP_S: Final = 45
+_CATCH_UP_S: Final = 150
 _KEYS: Final = (ZONE, HOSTNAME, "simulation/absent")
 _KILL, _STOP, _SPLIT, _REVIVE = 0.006, 0.003, 0.006, 0.05
 _SPLIT_S: Final = (1.0, 4.0, 9.0, 14.0, 40.0)

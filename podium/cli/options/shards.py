@@ -12,13 +12,12 @@ import click
 
 from podium.cli.options.configuration import Usable
 from podium.config import KubeSchedulerConfiguration, Profile
-from podium.config.types import Plugin, PluginSet
+from podium.config.types import Plugin
 from podium.objects.topology_labels import ZONE
 from podium.shards import ShardIdentity
 from podium.shards.announcement import NAME
 
 _LABEL_KEY: Final = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?")
-_POINTS: Final = ("pre_filter", "filter", "post_filter", "reserve", "bind")
 
 
 def _name(_: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
@@ -102,9 +101,7 @@ def shard_configuration(config: KubeSchedulerConfiguration, identity: ShardIdent
 
 
 def _with_shards(profile: Profile) -> Profile:
-    plugins = profile.plugins
-    for point in _POINTS:
-        plugin_set: PluginSet = getattr(plugins, point)
-        first = replace(plugin_set, enabled=(Plugin("Shards"), *plugin_set.enabled))
-        plugins = replace(plugins, **{point: first})
-    return replace(profile, plugins=plugins)
+    plugin_set = profile.plugins.multi_point
+    # First of all at each of its points: plugins that are enabled for a single point come after those for all points.
+    first = replace(plugin_set, enabled=(Plugin("Shards"), *plugin_set.enabled))
+    return replace(profile, plugins=replace(profile.plugins, multi_point=first))
