@@ -38,7 +38,7 @@ _SECTIONS: Final[Mapping[str, Sequence[str]]] = {
         *("estimate", "divide", "clusters", "mcp"),
     ),
     "Study": ("replay", "diff", "sweep"),
-    "Check": ("config", "doctor", "version"),
+    "Check": ("config", "doctor", "shards", "version"),
     "Try": ("demo", "sandbox", "completion"),
 }
 """The commands by what they are for."""

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from podium.daemon.app import App
     from podium.daemon.options import Options, ReleaseOrigin
     from podium.recording.recorder import Recorder
+    from podium.shards import ShardIdentity
 
 log = get_logger("config")
 
@@ -226,13 +227,9 @@ def command(
     podium runs beside kube-scheduler. Without --config it schedules the pods with `schedulerName: podium`, and its
     replicas elect a leader on the Lease podium.
     """
-    if has_live_page and not secure_port:
-        raise click.UsageError("--ui: --secure-port=0 disables the endpoints, of which the page is one")
+    _demand_page_served(has_live_page=has_live_page, secure_port=secure_port)
     _demand_sound_recording(record, hashes_names=hashes_names, reloads=reloads)
-    shards = take_shard_options(options_by_name)
-    if shards is not None and (record is not None or reloads):
-        # A replay would need the other members' Leases, and a changed configuration lacks the plugin.
-        raise click.UsageError("--shards excludes --record and --reload")
+    shards = take_shard_options(options_by_name, records=record is not None, reloads=reloads)
     # The default action of the signal ends the process. Ignore it until there is something to dump.
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     # Imports allocate hundreds of thousands of objects that live as long as the process.
@@ -255,9 +252,7 @@ def command(
     click.get_current_context().with_resource(exit_0_at_sigterm())
     with limited_loading(_warn_of_slow_plugin):
         good = readable_as_any(read)
-    good, origin = _as_to_run(good, kubeconfig, master, hidden_metrics_version)
-    if shards is not None:
-        good = as_shard(good, shards)
+    good, origin = _as_to_run(good, kubeconfig, master, hidden_metrics_version, shards)
     release = good.config.release
     for warning in good.warnings:
         log.warning("Configuration", warning=warning)
@@ -298,7 +293,11 @@ def _warn_of_slow_plugin(plugin: str, seconds: float) -> None:
 
 
 def _as_to_run(
-    good: Usable, kubeconfig: str | None, master: str | None, hidden_metrics_version: str | None
+    good: Usable,
+    kubeconfig: str | None,
+    master: str | None,
+    hidden_metrics_version: str | None,
+    shards: ShardIdentity | None,
 ) -> tuple[Usable, ReleaseOrigin]:
     """Return the configuration as the release to run has it, and where the release comes from.
 
@@ -311,7 +310,13 @@ def _as_to_run(
         raise BadConfiguration(
             [f"--show-hidden-metrics-for-version: Invalid value: {hidden_metrics_version!r}: {rule}"]
         )
-    return good.as_of(release), origin
+    good = good.as_of(release)
+    return good if shards is None else as_shard(good, shards), origin
+
+
+def _demand_page_served(*, has_live_page: bool, secure_port: int) -> None:
+    if has_live_page and not secure_port:
+        raise click.UsageError("--ui: --secure-port=0 disables the endpoints, of which the page is one")
 
 
 def _demand_sound_recording(record: Path | None, *, hashes_names: bool, reloads: bool) -> None:

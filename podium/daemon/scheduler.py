@@ -443,9 +443,8 @@ class Scheduler:
         if self.options.shards is not None:
             # Imported here: most daemons are no shards.
             from podium.daemon.shards.pod_handler import ShardPodHandler
-            from podium.plugins.shared.shard_state import ShardState
 
-            make = partial(ShardPodHandler, self.shared(ShardState))
+            make = partial(ShardPodHandler, self.shared)
         return make(
             self.cache,
             self.queue,

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 
 import podium
 from podium.objects.core import Node
+from podium.objects.times import parse_time
 from podium.shards.rendezvous import owner
 
 GROUP_LABEL: Final = "podium/shard-group"
@@ -100,6 +101,7 @@ class MemberLease:
         duration_s: how long the Lease is valid after it was seen to change, in seconds.
         version: podium's, as the member says.
         protocol: the meaning of its annotations.
+        renewed_at_s: when the holder wrote it, by the holder's clock, in seconds since the epoch; 0 if unknown.
     """
 
     name: str
@@ -109,6 +111,7 @@ class MemberLease:
     announcement: Announcement
     version: str = ""
     protocol: str = ""
+    renewed_at_s: float = 0.0
 
     @property
     def member(self) -> str:
@@ -129,7 +132,15 @@ class MemberLease:
             announcement=_announcement(name, annotations),
             version=str(annotations.get(VERSION) or ""),
             protocol=str(annotations.get(PROTOCOL) or ""),
+            renewed_at_s=_seconds(spec.get("renewTime")),
         )
+
+
+def _seconds(text: object) -> float:
+    try:
+        return parse_time(str(text))
+    except ValueError:
+        return 0.0
 
 
 def _table(value: object) -> Mapping[str, Any]:

@@ -77,6 +77,7 @@ class Membership:
                 these two: one that has changed is valid from the later on, and has run out only by the earlier.
         """
         others = {lease.name: lease for lease in leases if lease.name != self._lease_name}
+        # A Lease that is deleted and made again has to be seen anew for its whole duration.
         for name in self._peers.keys() - others.keys():
             del self._peers[name]
         for name, lease in others.items():
@@ -99,6 +100,7 @@ class Membership:
     @property
     def view(self) -> View:
         """Return this member and those that are alive and understood."""
+        # A member that is not understood cannot be relied on to take its pods.
         others = (lease.member for lease in self._live.values() if not lease.announcement.claims_all)
         return frozenset((self.member, *others))
 
@@ -109,6 +111,7 @@ class Membership:
             is_settled: whether no binding is under way on a node that this view does not give to the member.
         """
         view = self.view
+        # All of them, as a binding may be older than the last change of members.
         former_views = tuple(former for former in self.announcement.views if former != view)
         if former_views and is_settled(view):
             former_views = ()

@@ -131,6 +131,7 @@ def role_of(pod: Pod, member: str, members: View, shard_key: str, owner_of: Call
         members: those that are alive, this one included.
         owner_of: the member that the members' view gives a node to, by name; "" for an unknown node.
     """
+    # Alone it decides as a scheduler without shards, preemption included.
     if len(members) == 1:
         return Role.ALL
     visits = Visits.of(pod)

@@ -14,6 +14,7 @@ from hashlib import blake2b
 
 def weight(member: str, key: str) -> int:
     """Return the weight of a member for a key, which is the same in every process. Cost: 1 us."""
+    # No hash of Python's own: those differ between processes.
     text = f"{member}\n{key}".encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "big")
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import time
+import traceback
 from datetime import UTC, datetime
 from random import Random
 from typing import Any, Final
 
 import anyio
+import structlog
 
 from podium.cli.options.shards import shard_configuration
 from podium.config import IN_TREE_PLUGINS, KubeSchedulerConfiguration, load
@@ -35,8 +38,8 @@ from tests.manifests import HOSTNAME, ZONE
 from tests.simulation import checkers, random_objects
 from tests.simulation.actors import Actors
 from tests.simulation.checkers import Violation
-from tests.simulation.simulation import History
 from tests.simulation.network import SimulatedLoop, client_name
+from tests.simulation.simulation import History
 from tests.virtual_time import START_S, LoopClock
 
 MEMBERS: Final = ("m1", "m2", "m3")
@@ -340,6 +343,16 @@ def simulate_shards(seed: int, steps: int) -> History:
             # The daemons freeze what they find at their start; the next run must not carry this one's objects along.
             gc.unfreeze()
     return history
+
+
+def simulate_shards_quietly(job: tuple[int, int]) -> History:
+    """Run a seed for a number of steps, without the members' own log."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    try:
+        return simulate_shards(*job)
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        # A group of errors does not find its way back from another process.
+        raise RuntimeError(f"seed {job[0]}:\n{''.join(traceback.format_exception(error))}") from None
 
 
 def first_violation(group: BaseExceptionGroup[Violation]) -> Violation:

@@ -61,16 +61,20 @@ def shard_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def take_shard_options(options: dict[str, Any]) -> ShardIdentity | None:
+def take_shard_options(options: dict[str, Any], *, records: bool, reloads: bool) -> ShardIdentity | None:
     """Take the options of shards out of those given; None if the scheduler is no shard.
 
-    Raises: UsageError for a part of them without `--shards`, or a host whose name cannot be a member's.
+    Raises: UsageError for a part of them without `--shards`, options that exclude it, or a host whose name cannot be
+        that of a member.
     """
     group, member, shard_key = (options.pop(name) for name in ("shard_group", "shard_member", "shard_key"))
     if group is None:
         if member is not None or shard_key != ZONE:
             raise click.UsageError("--shard-member and --shard-key are of --shards")
         return None
+    # A replay would need the other members' Leases, and a configuration that is read again lacks the plugin.
+    if records or reloads:
+        raise click.UsageError("--shards excludes --record and --reload")
     if member is None:
         member = socket.gethostname().partition(".")[0].lower()
         if not NAME.fullmatch(member):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from podium.daemon.pod_handler import PodHandler
+from podium.framework.contract.handle import Handle
 from podium.lib.turns import Turns
 from podium.objects.core import Pod
 from podium.plugins.shared.shard_state import ShardState
@@ -15,12 +16,14 @@ class ShardPodHandler(PodHandler):
     """As `PodHandler`; pending pods of other members count only with the node that they are nominated to.
 
     Args:
-        shards: says which pods this member decides on.
+        shared: returns what plugins share, of which `ShardState` says which pods this member decides on.
     """
 
-    def __init__(self, shards: ShardState, *parts: Any, **settings: Any) -> None:
+    def __init__(
+        self, shared: Callable[[Callable[[Handle], ShardState]], ShardState], *parts: Any, **settings: Any
+    ) -> None:
         super().__init__(*parts, **settings)
-        self._shards = shards
+        self._shards = shared(ShardState)
 
     async def divide_again(self, pods: Iterable[Pod]) -> None:
         """Take in the pending pods among these that this member decides on now, and let go of the others."""
