@@ -178,7 +178,7 @@ class Scheduler:
         """Return the replica that schedules in place of this one; "" if unknown; None if this process schedules."""
         return None if self._term is None or self._term.is_holding else self._term.holder
 
-    def shared(self, make: Callable[[Handle], T]) -> T:
+    def share(self, make: Callable[[Handle], T]) -> T:
         """Return what the plugins of all profiles share; see `Handle.shared`."""
         return self._handle.shared(make)
 
@@ -444,7 +444,7 @@ class Scheduler:
             # Imported here: most daemons are no shards.
             from podium.daemon.shards.pod_handler import ShardPodHandler
 
-            make = partial(ShardPodHandler, self.shared)
+            make = partial(ShardPodHandler, self.share)
         return make(
             self.cache,
             self.queue,

@@ -1,7 +1,7 @@
 """One member's part in its group: who is alive, which view to announce, and which nodes that allows to act on.
 
-The caller repeats three steps: list the Leases and `observe` them; if `wanted` differs from what the Lease says, write
-it, call `announce` and list again; else act by `ownership`.
+The caller repeats three steps: list the Leases and `observe` them; if `next_announcement` differs from what the Lease
+says, write it, call `announce` and list again; else act by `ownership`.
 
 Invariant: two members that follow this, each while it holds its Lease, never own a node at the same time. The Lease of
 a member that is silent counts for its whole duration after it was last seen to change, which ends later than the renew
@@ -37,21 +37,21 @@ class Ownership:
     shard_key: str
     members: View = frozenset()
     views: tuple[View, ...] = ()
-    others: tuple[Announcement, ...] = ()
+    rivals: tuple[Announcement, ...] = ()
 
     def owns(self, node: Node) -> bool:
         """Return whether the member may decide on the node."""
-        if not self.views or any(other.claims_all for other in self.others):
+        if not self.views or any(rival.claims_all for rival in self.rivals):
             return False
         unit, claim = unit_of(node, self.shard_key), Announcement(self.member)
         if not all(claim.claims_by(view, unit) for view in self.views):
             return False
-        return not any(other.claims(node) for other in self.others)
+        return not any(rival.claims(node) for rival in self.rivals)
 
-    def narrowed(self, view: View, members: View) -> Ownership:
+    def narrow_to(self, view: View, members: View) -> Ownership:
         """Return what is left while a new view is announced: nodes that it does not give up."""
         views = self.views if view in self.views else (view, *self.views)
-        return Ownership(self.member, self.shard_key, members, views if self.views else (), self.others)
+        return Ownership(self.member, self.shard_key, members, views if self.views else (), self.rivals)
 
 
 class Membership:
@@ -76,11 +76,11 @@ class Membership:
             requested_s, answered_s: when the list was requested and answered. The Leases are from any time between
                 these two: one that has changed is valid from the later on, and has run out only by the earlier.
         """
-        others = {lease.name: lease for lease in leases if lease.name != self._lease_name}
+        other_leases = {lease.name: lease for lease in leases if lease.name != self._lease_name}
         # A Lease that is deleted and made again has to be seen anew for its whole duration.
-        for name in self._peers.keys() - others.keys():
+        for name in self._peers.keys() - other_leases.keys():
             del self._peers[name]
-        for name, lease in others.items():
+        for name, lease in other_leases.items():
             peer = self._peers.get(name)
             if peer is None or peer.lease.stamp != lease.stamp:
                 self._peers[name] = _Peer(lease, answered_s)
@@ -101,10 +101,10 @@ class Membership:
     def view(self) -> View:
         """Return this member and those that are alive and understood."""
         # A member that is not understood cannot be relied on to take its pods.
-        others = (lease.member for lease in self._live.values() if not lease.announcement.claims_all)
-        return frozenset((self.member, *others))
+        peers = (lease.member for lease in self._live.values() if not lease.announcement.claims_all)
+        return frozenset((self.member, *peers))
 
-    def wanted(self, is_settled: Callable[[View], bool]) -> Announcement:
+    def next_announcement(self, is_settled: Callable[[View], bool]) -> Announcement:
         """Return what the Lease should say now.
 
         Args:
@@ -124,5 +124,5 @@ class Membership:
     @property
     def ownership(self) -> Ownership:
         """Return the ownership by the last list, which must have been requested after the last announcement."""
-        others = tuple(lease.announcement for lease in self._live.values())
-        return Ownership(self.member, self.shard_key, self.view, self.announcement.views[:1], others)
+        rivals = tuple(lease.announcement for lease in self._live.values())
+        return Ownership(self.member, self.shard_key, self.view, self.announcement.views[:1], rivals)

@@ -61,15 +61,15 @@ class Visits:
         condition = pod.status.condition(CONDITION)
         if condition is None:
             return _NO_VISITS
-        tried: frozenset[str] = frozenset()
+        names: frozenset[str] = frozenset()
         node = ""
         for part in condition.message.split("; "):
             if part.startswith(_TRIED):
-                names = part.removeprefix(_TRIED).split(", ")
-                tried = frozenset(name for name in names if NAME.fullmatch(name))
+                listed_names = part.removeprefix(_TRIED).split(", ")
+                names = frozenset(name for name in listed_names if NAME.fullmatch(name))
             elif part.startswith(_NODE):
                 node = part.removeprefix(_NODE)
-        return cls(tried, node)
+        return cls(names, node)
 
     def after(self, member: str) -> Visits:
         """Return the visits once the pod did not fit on this member's nodes."""

@@ -85,8 +85,8 @@ def report_on(group: str, leases: Iterable[MemberLease], nodes: Iterable[Node], 
     for node in present_nodes:
         claimants[node.name] = sum(lease.announcement.claims(node) for lease in live)
     reports = tuple(_member(lease, claims.get(lease.name, []), claimants, now_s) for lease in members)
-    claimed = {node.name for owned_nodes in claims.values() for node in owned_nodes}
-    return GroupReport(group, reports, tuple(node.name for node in present_nodes if node.name not in claimed))
+    claimed_names = {node.name for owned_nodes in claims.values() for node in owned_nodes}
+    return GroupReport(group, reports, tuple(node.name for node in present_nodes if node.name not in claimed_names))
 
 
 def _member(lease: MemberLease, nodes: list[Node], claimants: dict[str, int], now_s: float) -> MemberReport:

@@ -103,7 +103,7 @@ class Network:
             end.abort()
         return len(clients)
 
-    def cut(self, client: str) -> None:
+    def cut_off(self, client: str) -> None:
         """Reset the connections of one client, and refuse new ones, until it is mended."""
         self.cut_clients.add(client)
         for end in list(self._ends):

@@ -95,7 +95,7 @@ class Member(App):
     @property
     def shards(self) -> ShardState:
         assert self.parts is not None
-        return self.parts.shared(ShardState)
+        return self.parts.share(ShardState)
 
     @property
     def may_act(self) -> bool:
@@ -186,7 +186,7 @@ class ShardSimulation:
             elif chance < _KILL + _STOP + _SPLIT and name not in self._mended_at_s:
                 seconds = self._random.choice(_SPLIT_S)
                 self._tell(f"split {name} from the API server for {seconds:.0f} s")
-                self._network.cut(name)
+                self._network.cut_off(name)
                 self._mended_at_s[name] = self._loop.time() + seconds
         self._mend(self._loop.time())
 
@@ -197,7 +197,7 @@ class ShardSimulation:
 
     async def _kill(self, member: Member) -> None:
         # Nothing that the dying process still does may reach the API server.
-        self._network.cut(member.name)
+        self._network.cut_off(member.name)
         member.life.cancel()
         await member.ended.wait()
         self._tell(f"kill {member.name}")

@@ -73,7 +73,7 @@ class Group:
 
     def kill(self, member: Member) -> None:
         """End it as a crash does: its Lease stays as it is."""
-        self.loop.network.cut(f"{member.name} {self.members.index(member) + 1}")
+        self.loop.network.cut_off(f"{member.name} {self.members.index(member) + 1}")
         member.life.cancel()
         self.members[self.members.index(member)] = Member("gone", HOSTNAME, self.sandbox.url, Random(0))
 

@@ -50,7 +50,7 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "estimator": (5, 1),
     "fleets": (0, 0),
     "framework": (14, 3),
-    "insight": (15, 0),
+    "insight": (14, 0),
     "lib": (2, 1),
     "library": (0, 0),
     "objects": (20, 0),
@@ -60,6 +60,7 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "recording": (6, 0),
     "sandbox": (7, 7),
     "server": (1, 1),
+    "shards": (1, 0),
     "telemetry": (0, 0),
     "testing": (5, 1),
     "benchmarks": (3, 0),
@@ -91,7 +92,7 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "tests/simulation": (0, 0),
     "tests/skew": (0, 0),
     "tests/soak": (0, 0),
-    "tests/unit": (64, 14),
+    "tests/unit": (65, 14),
     "tests/upstream_e2e": (0, 0),
 }
 """By package: the most vague bindings, and the most functions that are named by one bare participle."""

@@ -15,7 +15,7 @@ from podium.shards import ShardIdentity
 
 def member_of_shards(scheduler: Scheduler, identity: ShardIdentity) -> Face:
     """Return the face of a member of a group of shards."""
-    shards, handler, client = scheduler.shared(ShardState), scheduler.pod_handler, scheduler.writes.client
+    shards, handler, client = scheduler.share(ShardState), scheduler.pod_handler, scheduler.writes.client
     assert isinstance(handler, ShardPodHandler)
     lookup = scheduler.informers.informer(PODS).get
     placements = Placements(shards, lookup, client, scheduler.metrics)

@@ -106,7 +106,7 @@ class ShardMember:
         """Handle a deleted node: nobody can bind the pods any more that were placed on it."""
         self._changed_nodes.add(old.name)
 
-    def on_broken(self, broken: BrokenObject) -> None:
+    def on_broken(self, item: BrokenObject) -> None:
         """Leave a node that cannot be decoded as it was."""
 
     async def _divide_placed(self) -> None:
@@ -125,12 +125,12 @@ class ShardMember:
         view = membership.view
         if membership.announcement.views[:1] != (view,):
             # Before it is settled and announced: no new decision may be for a node that is given up.
-            await self._use(self._shards.ownership.narrowed(view, view))
-        wanted = membership.wanted(self._is_settled)
-        if wanted != membership.announcement:
-            if not await leases.announce(wanted):
+            await self._use(self._shards.ownership.narrow_to(view, view))
+        announcement = membership.next_announcement(self._is_settled)
+        if announcement != membership.announcement:
+            if not await leases.announce(announcement):
                 return True
-            membership.announce(wanted)
+            membership.announce(announcement)
             # What the others claim counts only as it is after this announcement.
             return False
         await self._follow(membership.ownership)

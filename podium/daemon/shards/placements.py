@@ -33,11 +33,11 @@ class _Placement:
     node_name: str
     is_written: bool = False
     failure: str = ""
-    ended: anyio.Event = field(default_factory=anyio.Event)
+    end_event: anyio.Event = field(default_factory=anyio.Event)
 
     def end(self, failure: str = "") -> None:
         self.failure = failure
-        self.ended.set()
+        self.end_event.set()
 
 
 class Placements:
@@ -66,8 +66,8 @@ class Placements:
             if not await self._write(pod, node_name):
                 return fwk.unschedulable("pod was deleted or bound meanwhile")
             with anyio.move_on_after(PLACED_S_MAX):
-                await placement.ended.wait()
-            if not placement.ended.is_set():
+                await placement.end_event.wait()
+            if not placement.end_event.is_set():
                 await self._write(pod, "")
                 placement.failure = f"it has not answered for {PLACED_S_MAX:.0f} s"
         except ApiError as error:
@@ -103,7 +103,7 @@ class Placements:
         if (placement := self._under_way.get(old.uid)) is not None:
             placement.end("the pod was deleted")
 
-    def on_broken(self, broken: BrokenObject) -> None:
+    def on_broken(self, item: BrokenObject) -> None:
         """Leave a pod that cannot be decoded to the handler of pods."""
 
     async def _write(self, pod: Pod, node_name: str) -> bool:

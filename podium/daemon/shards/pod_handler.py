@@ -16,14 +16,14 @@ class ShardPodHandler(PodHandler):
     """As `PodHandler`; pending pods of other members count only with the node that they are nominated to.
 
     Args:
-        shared: returns what plugins share, of which `ShardState` says which pods this member decides on.
+        share: returns what plugins share, of which `ShardState` says which pods this member decides on.
     """
 
     def __init__(
-        self, shared: Callable[[Callable[[Handle], ShardState]], ShardState], *parts: Any, **settings: Any
+        self, share: Callable[[Callable[[Handle], ShardState]], ShardState], *parts: Any, **settings: Any
     ) -> None:
         super().__init__(*parts, **settings)
-        self._shards = shared(ShardState)
+        self._shards = share(ShardState)
 
     async def divide_again(self, pods: Iterable[Pod]) -> None:
         """Take in the pending pods among these that this member decides on now, and let go of the others."""

@@ -86,8 +86,8 @@ class ShardState:
         # Forks share the log of the original until they change a node.
         changed_rows = log.since(self._nodes_seen) if log is self._node_log else None
         if changed_rows is None or len(self._column) != len(nodes):
-            owned = (node is not None and self._owns(node) for node in nodes)
-            self._column = np.fromiter(owned, np.bool_, len(nodes))
+            ownerships = (node is not None and self._owns(node) for node in nodes)
+            self._column = np.fromiter(ownerships, np.bool_, len(nodes))
         else:
             for row in changed_rows:
                 node = nodes[row]
@@ -97,7 +97,7 @@ class ShardState:
 
     def _owns(self, node: Node) -> bool:
         ownership = self._ownership
-        if any(peer.shard_key != ownership.shard_key for peer in ownership.others):
+        if any(peer.shard_key != ownership.shard_key for peer in ownership.rivals):
             return ownership.owns(node)
         # All members divide the nodes by one label, so that nodes of a unit have one answer.
         unit = unit_of(node, ownership.shard_key)

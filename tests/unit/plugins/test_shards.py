@@ -40,8 +40,8 @@ class ShardBench:
             return [self.snapshot.name(row) for row in rows.tolist()]
         verdicts = self.plugin.filter_rows(state, subject, self.snapshot, rows)
         statuses = [self.plugin.filter(state, subject, self.snapshot.node(row)) for row in rows.tolist()]
-        expected = [None] * len(rows) if verdicts is None else verdicts.tolist()
-        for verdict, node_status in zip(expected, statuses, strict=True):
+        codes = [None] * len(rows) if verdicts is None else verdicts.tolist()
+        for verdict, node_status in zip(codes, statuses, strict=True):
             assert node_status == (self.plugin.explain(state, subject, verdict) if verdict else None)
         pairs = zip(rows.tolist(), statuses, strict=True)
         return [self.snapshot.name(row) for row, node_status in pairs if node_status is None]

@@ -21,55 +21,55 @@ def lease(announcement: Announcement, stamp: str = "1", holder: str = "host") ->
     return MemberLease(f"g-{announcement.member}", holder, stamp, LEASE_S, announcement, "1.0", PROTOCOL_SPOKEN)
 
 
-def joined(member: str, *others: MemberLease, at_s: float = 0.0) -> Membership:
+def join_group(member: str, *leases: MemberLease, at_s: float = 0.0) -> Membership:
     """A member that has listed, announced and listed again."""
     membership = Membership(member, ZONE_LABEL, f"g-{member}")
-    membership.observe(others, at_s, at_s)
-    membership.announce(membership.wanted(lambda _: True))
-    membership.observe(others, at_s, at_s)
+    membership.observe(leases, at_s, at_s)
+    membership.announce(membership.next_announcement(lambda _: True))
+    membership.observe(leases, at_s, at_s)
     return membership
 
 
-def owned(ownership: Ownership) -> set[str]:
+def nodes_of(ownership: Ownership) -> set[str]:
     return {item.name for item in NODES if ownership.owns(item)}
 
 
 def test_a_member_alone_owns_every_node_once_it_has_announced_that() -> None:
     membership = Membership("m1", ZONE_LABEL, "g-m1")
     membership.observe((), 0.0, 0.0)
-    assert owned(membership.ownership) == set()
-    membership.announce(membership.wanted(lambda _: True))
-    assert owned(membership.ownership) == {item.name for item in NODES}
+    assert nodes_of(membership.ownership) == set()
+    membership.announce(membership.next_announcement(lambda _: True))
+    assert nodes_of(membership.ownership) == {item.name for item in NODES}
 
 
 def test_a_newcomer_owns_nothing_before_the_others_have_let_go() -> None:
     alone = Announcement("m1", ZONE_LABEL, (frozenset({"m1"}),))
-    newcomer = joined("m2", lease(alone))
+    newcomer = join_group("m2", lease(alone))
     assert newcomer.view == {"m1", "m2"}
-    assert owned(newcomer.ownership) == set()
+    assert nodes_of(newcomer.ownership) == set()
     settling = Announcement("m1", ZONE_LABEL, (frozenset({"m1", "m2"}), frozenset({"m1"})))
     newcomer.observe([lease(settling, "2")], 1.0, 1.0)
-    assert owned(newcomer.ownership) == set()
+    assert nodes_of(newcomer.ownership) == set()
     settled = Announcement("m1", ZONE_LABEL, (frozenset({"m1", "m2"}),))
     newcomer.observe([lease(settled, "3")], 2.0, 2.0)
-    others = Ownership("m1", ZONE_LABEL, frozenset({"m1", "m2"}), settled.views)
-    assert owned(newcomer.ownership) | owned(others) == {item.name for item in NODES}
-    assert not owned(newcomer.ownership) & owned(others)
+    rival = Ownership("m1", ZONE_LABEL, frozenset({"m1", "m2"}), settled.views)
+    assert nodes_of(newcomer.ownership) | nodes_of(rival) == {item.name for item in NODES}
+    assert not nodes_of(newcomer.ownership) & nodes_of(rival)
 
 
 def test_a_view_stays_announced_until_its_bindings_have_ended() -> None:
-    membership = joined("m1")
+    membership = join_group("m1")
     membership.observe([lease(Announcement("m2", ZONE_LABEL))], 1.0, 1.0)
-    both, alone = frozenset({"m1", "m2"}), frozenset({"m1"})
-    assert membership.wanted(lambda _: False).views == (both, alone)
-    membership.announce(membership.wanted(lambda _: False))
-    assert membership.wanted(lambda _: False).views == (both, alone)
-    assert membership.wanted(lambda _: True).views == (both,)
+    pair, alone = frozenset({"m1", "m2"}), frozenset({"m1"})
+    assert membership.next_announcement(lambda _: False).views == (pair, alone)
+    membership.announce(membership.next_announcement(lambda _: False))
+    assert membership.next_announcement(lambda _: False).views == (pair, alone)
+    assert membership.next_announcement(lambda _: True).views == (pair,)
 
 
 def test_a_member_that_is_silent_counts_for_its_lease_duration_and_no_longer() -> None:
     peer = lease(Announcement("m2", ZONE_LABEL, (frozenset({"m1", "m2"}),)))
-    membership = joined("m1", peer)
+    membership = join_group("m1", peer)
     membership.observe([peer], LEASE_S, LEASE_S)
     assert membership.view == {"m1", "m2"}
     membership.observe([peer], LEASE_S + 0.1, LEASE_S + 0.1)
@@ -78,38 +78,38 @@ def test_a_member_that_is_silent_counts_for_its_lease_duration_and_no_longer() -
 
 def test_a_list_that_takes_long_lets_no_lease_run_out_early() -> None:
     peer = lease(Announcement("m2", ZONE_LABEL, (frozenset({"m1", "m2"}),)))
-    membership = joined("m1", peer)
+    membership = join_group("m1", peer)
     membership.observe([peer], LEASE_S - 1.0, LEASE_S + 9.0)
     assert membership.view == {"m1", "m2"}
 
 
 def test_a_member_that_has_left_does_not_count() -> None:
-    left = lease(Announcement("m2", ZONE_LABEL, (frozenset({"m2"}),)), holder="")
-    membership = joined("m1", left)
+    departed = lease(Announcement("m2", ZONE_LABEL, (frozenset({"m2"}),)), holder="")
+    membership = join_group("m1", departed)
     assert membership.view == {"m1"}
-    assert owned(membership.ownership) == {item.name for item in NODES}
+    assert nodes_of(membership.ownership) == {item.name for item in NODES}
 
 
 def test_a_member_that_is_not_understood_gets_no_pods_and_keeps_its_nodes() -> None:
-    membership = joined("m1", lease(Announcement("m2", claims_all=True)))
+    membership = join_group("m1", lease(Announcement("m2", claims_all=True)))
     assert membership.view == {"m1"}
-    assert owned(membership.ownership) == set()
+    assert nodes_of(membership.ownership) == set()
 
 
 def test_members_with_other_keys_never_own_one_node() -> None:
-    both = frozenset({"m1", "m2"})
-    first = joined("m1", lease(Announcement("m2", "rack", (both,))))
-    second_claims = Announcement("m2", "rack", (both,))
-    assert owned(first.ownership)
+    pair = frozenset({"m1", "m2"})
+    first = join_group("m1", lease(Announcement("m2", "rack", (pair,))))
+    second_claims = Announcement("m2", "rack", (pair,))
+    assert nodes_of(first.ownership)
     assert not [item for item in NODES if first.ownership.owns(item) and second_claims.claims(item)]
 
 
 def test_nodes_that_are_given_up_are_left_at_once() -> None:
-    membership = joined("m1")
-    narrowed = membership.ownership.narrowed(frozenset({"m1", "m2"}), frozenset({"m1", "m2"}))
-    given_up = owned(membership.ownership) - owned(narrowed)
+    membership = join_group("m1")
+    remainder = membership.ownership.narrow_to(frozenset({"m1", "m2"}), frozenset({"m1", "m2"}))
+    given_up = nodes_of(membership.ownership) - nodes_of(remainder)
     assert given_up
-    assert all(not narrowed.owns(item) for item in NODES if item.name in given_up)
+    assert all(not remainder.owns(item) for item in NODES if item.name in given_up)
 
 
 # ---------------------------------------------------------------- random schedules
@@ -175,20 +175,20 @@ class Group:
 
     def follow(self, process: Process, membership: Membership) -> None:
         requested_s = self.now_s
-        seen = list(self.leases.values())
+        leases = list(self.leases.values())
         # The answer is on its way while others act.
         self.pass_time(self.random.choice((0.0, 0.0, 0.5)))
-        membership.observe(seen, requested_s, self.now_s)
+        membership.observe(leases, requested_s, self.now_s)
         if membership.announcement.views[:1] != (membership.view,):
-            process.ownership = process.ownership.narrowed(membership.view, membership.view)
-        wanted = membership.wanted(process.is_settled)
-        if wanted == membership.announcement:
+            process.ownership = process.ownership.narrow_to(membership.view, membership.view)
+        announcement = membership.next_announcement(process.is_settled)
+        if announcement == membership.announcement:
             process.ownership = membership.ownership
         elif process.may_act(self.now_s):
-            self.write(process, wanted)
+            self.write(process, announcement)
             # Of an answer that is lost the member does not know whether it was written.
             if self.random.random() > 0.1:
-                membership.announce(wanted)
+                membership.announce(announcement)
 
     def pass_time(self, seconds: float) -> None:
         self.now_s += seconds

@@ -29,7 +29,7 @@ def roles(subject: Pod, owner_of: Any = lambda _: "") -> dict[Role, set[str]]:
     return by_role
 
 
-def required(kind: str, key: str) -> dict[str, Any]:
+def required_terms(kind: str, key: str) -> dict[str, Any]:
     return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": key, "labelSelector": {}}]}}
 
 
@@ -65,7 +65,7 @@ def test_a_gang_has_one_member_that_sees_all() -> None:
 
 
 def test_pods_whose_rules_reach_over_shards_go_to_the_overseer() -> None:
-    subject = pod("web-1", affinity=required("podAntiAffinity", "example.com/row"))
+    subject = pod("web-1", affinity=required_terms("podAntiAffinity", "example.com/row"))
     assert roles(subject) == {Role.ALL: {owner(OVERSEER, MEMBERS)}}
 
 
@@ -74,22 +74,22 @@ def test_a_member_alone_sees_all_nodes_for_every_pod() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "expected"),
+    ("spec", "reaches_over"),
     [
         ({}, False),
-        ({"affinity": required("podAntiAffinity", HOST)}, False),
-        ({"affinity": required("podAntiAffinity", ZONE_LABEL)}, False),
-        ({"affinity": required("podAntiAffinity", "example.com/row")}, True),
-        ({"affinity": required("podAffinity", "example.com/row")}, True),
+        ({"affinity": required_terms("podAntiAffinity", HOST)}, False),
+        ({"affinity": required_terms("podAntiAffinity", ZONE_LABEL)}, False),
+        ({"affinity": required_terms("podAntiAffinity", "example.com/row")}, True),
+        ({"affinity": required_terms("podAffinity", "example.com/row")}, True),
         ({"topologySpreadConstraints": [{**SPREAD, "whenUnsatisfiable": "ScheduleAnyway"}]}, False),
         ({"topologySpreadConstraints": [{**SPREAD, "whenUnsatisfiable": "DoNotSchedule"}]}, True),
         ({"resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}]}, True),
     ],
 )
 def test_rules_that_two_members_could_break_together_need_one_that_sees_all(
-    spec: dict[str, Any], expected: bool
+    spec: dict[str, Any], reaches_over: bool
 ) -> None:
-    assert sees_all(pod("web-1", spec=spec).spec, ZONE_LABEL) is expected
+    assert sees_all(pod("web-1", spec=spec).spec, ZONE_LABEL) is reaches_over
 
 
 @pytest.mark.parametrize("visits", [Visits(), Visits(frozenset({"m1", "m2"})), Visits(frozenset({"m1"}), "n1")])

@@ -19,15 +19,15 @@ def test_the_owner_is_the_first_of_the_ranking_in_whatever_order_members_are_nam
 
 @given(NAMES, st.text(max_size=30))
 def test_without_its_owner_a_key_goes_to_the_next_of_its_ranking(members: set[str], key: str) -> None:
-    first, *others = ranking(key, members)
-    assert ranking(key, members - {first}) == tuple(others)
+    first, *followers = ranking(key, members)
+    assert ranking(key, members - {first}) == tuple(followers)
 
 
 @given(NAMES, st.text("uvwxyz", min_size=1, max_size=12))
 def test_a_member_that_joins_takes_keys_and_moves_none_between_the_others(members: set[str], newcomer: str) -> None:
-    before = {key: owner(key, members) for key in KEYS[:40]}
-    after = {key: owner(key, members | {newcomer}) for key in KEYS[:40]}
-    assert all(after[key] in (before[key], newcomer) for key in before)
+    owners = {key: owner(key, members) for key in KEYS[:40]}
+    new_owners = {key: owner(key, members | {newcomer}) for key in KEYS[:40]}
+    assert all(new_owners[key] in (owners[key], newcomer) for key in owners)
 
 
 @given(st.integers(1, 12), st.integers(0, 10_000))
