@@ -26,7 +26,7 @@ TESTS ?= tests/unit
 # Of `make soak`, and for each surface of `make fuzz`.
 MINUTES ?= 10
 
-.PHONY: help demo playground docs test check pythons sim fgd fuzz conformance upgrade parity policies soak bench bench-all bench-report profile control-plane skew release format lock clean
+.PHONY: help demo playground docs test check pythons sim sim-shards fgd fuzz conformance upgrade parity policies soak bench bench-all bench-report profile control-plane skew release format lock clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -79,6 +79,9 @@ pythons: $(VENV)/.dev-stamp  ## Unit tests on each Python from 3.11 to 3.14 that
 
 sim: $(VENV)/.dev-stamp  ## Simulate the whole scheduler in virtual time: SEEDS=200 STEPS=2000
 	@$(BIN)/python -m tests.simulation --seeds $(SEEDS) --steps $(STEPS)
+
+sim-shards: $(VENV)/.dev-stamp  ## The same with three schedulers that divide the nodes: SEEDS=200 STEPS=2000
+	@$(BIN)/python -m tests.simulation --shards --seeds $(SEEDS) --steps $(STEPS)
 
 fgd: $(VENV)/.dev-stamp  ## Place the trace of the paper on FragmentationGradientDescent: TREE=a clone of its simulator
 	@$(BIN)/python -m tests.fgd --tree $(TREE)

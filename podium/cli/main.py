@@ -38,7 +38,7 @@ SECTIONS: Final[Mapping[str, Sequence[str]]] = {
         *("estimate", "divide", "clusters", "mcp"),
     ),
     "Study": ("replay", "diff", "sweep"),
-    "Check": ("config", "doctor", "release", "version"),
+    "Check": ("config", "doctor", "shards", "release", "version"),
     "Try": ("demo", "sandbox", "completion"),
 }
 """The commands by what they are for."""

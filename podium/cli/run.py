@@ -30,6 +30,7 @@ from podium.cli.options.paths import FILE
 from podium.cli.options.plugin_loading import exit_0_at_sigterm, limited_loading
 from podium.cli.options.recordings import record_max_option
 from podium.cli.options.releases import as_the_server, release_asked, release_to_run
+from podium.cli.options.shards import as_shard, shard_options, take_shard_options
 from podium.cli.options.tracing import take_tracing_options, tracing_options
 from podium.config import Release
 from podium.lib import garbage_collection
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from podium.daemon.app import App
     from podium.daemon.options import Options, ReleaseOrigin
     from podium.recording.recorder import Recorder
+    from podium.shards import ShardIdentity
 
 log = get_logger("config")
 
@@ -193,6 +195,7 @@ def _flags(context: click.Context) -> dict[str, str]:
     is_flag=True,
     help="With --record: make names, and the values of labels and annotations, unreadable in the recording.",
 )
+@shard_options
 @tracing_options
 @access_options
 @leader_election_options
@@ -228,9 +231,9 @@ def command(
     podium runs beside kube-scheduler. Without --config it schedules the pods with `schedulerName: podium`, and its
     replicas elect a leader on the Lease podium.
     """
-    if has_live_page and not secure_port:
-        raise click.UsageError("--ui: --secure-port=0 disables the endpoints, of which the page is one")
+    _demand_page_served(has_live_page=has_live_page, secure_port=secure_port)
     _demand_sound_recording(record, record_bytes, hashes_names=hashes_names, reloads=reloads)
+    shards = take_shard_options(options_by_name, records=record is not None, reloads=reloads)
     # The default action of the signal ends the process. Ignore it until there is something to dump.
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     # Imports allocate hundreds of thousands of objects that live as long as the process.
@@ -253,7 +256,7 @@ def command(
     click.get_current_context().with_resource(exit_0_at_sigterm())
     with limited_loading(_warn_of_slow_plugin):
         good = readable_as_any(read)
-    good, origin = _as_to_run(good, (kubeconfig, context), master, hidden_metrics_version)
+    good, origin = _as_to_run(good, (kubeconfig, context), master, hidden_metrics_version, shards)
     release = good.config.release
     for warning in good.warnings:
         log.warning("Configuration", warning=warning)
@@ -280,6 +283,7 @@ def command(
         source=ConfigurationSource(config, _plugin_files(plugins), lambda: read(release)) if reloads else None,
         tracing=tracing,
         shows_deprecated_metrics=bool(hidden_metrics_version),
+        shards=shards,
     )
     recorder = None
     if record is not None:
@@ -296,7 +300,11 @@ def _warn_of_slow_plugin(plugin: str, seconds: float) -> None:
 
 
 def _as_to_run(
-    good: Usable, live: tuple[str | None, str | None], master: str | None, hidden_metrics_version: str | None
+    good: Usable,
+    live: tuple[str | None, str | None],
+    master: str | None,
+    hidden_metrics_version: str | None,
+    shards: ShardIdentity | None,
 ) -> tuple[Usable, ReleaseOrigin]:
     """Return the configuration as the release to run has it, and where the release comes from.
 
@@ -310,7 +318,13 @@ def _as_to_run(
     if hidden_metrics_version and hidden_metrics_version != release.minor_before:
         rule = f"must be omitted or have the value {release.minor_before!r}; only the previous minor version is allowed"
         raise BadFlag([f"--show-hidden-metrics-for-version: Invalid value: {hidden_metrics_version!r}: {rule}"])
-    return good.as_of(release), origin
+    good = good.as_of(release)
+    return good if shards is None else as_shard(good, shards), origin
+
+
+def _demand_page_served(*, has_live_page: bool, secure_port: int) -> None:
+    if has_live_page and not secure_port:
+        raise click.UsageError("--ui: --secure-port=0 disables the endpoints, of which the page is one")
 
 
 def _demand_sound_recording(

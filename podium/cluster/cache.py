@@ -247,6 +247,10 @@ class Cache:
             return PodState.UNKNOWN
         return PodState.ASSUMED if uid in self._assumed else PodState.ADDED
 
+    def assumed_pods(self) -> Iterator[Pod]:
+        """Return the pods that are assumed, each with its node."""
+        return (self._pods[uid].pod for uid in self._assumed)
+
     def is_assumed(self, uid: str) -> bool:
         """Return True if the pod is assumed: it counts on a node, but the watch has not yet confirmed its binding."""
         return uid in self._assumed

@@ -50,6 +50,7 @@ from podium.server.serving import (
 from podium.server.supervision import Tasks
 from podium.telemetry import Metrics
 from podium.telemetry.subsystems.pod_groups import OF_POD_GROUPS
+from podium.telemetry.subsystems.shards import OF_SHARDS
 
 log = get_logger("daemon")
 
@@ -91,6 +92,8 @@ class App(Process):
             self.metrics.hide(release.deprecated_metrics)
         if options.pod_groups is None:
             self.metrics.hide(OF_POD_GROUPS)
+        if options.shards is None:
+            self.metrics.hide(OF_SHARDS)
         election = _election(config, options) if config.leader_election.leader_elect else None
         super().__init__(log, "scheduler", self.metrics, clock=clock, random=random, election=election)
         self._config = config
@@ -272,6 +275,7 @@ class App(Process):
             drain=drain,
             drain_s_max=_DRAIN_S_MAX,
             unfinished=lambda: {"bindings": len(bindings)},
+            on_election=[face.on_election for face in faces if face.on_election is not None],
         )
         return parts if self._watchdog is None else replace(parts, signals_noticed=self._watchdog.handling_signals)
 

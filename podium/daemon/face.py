@@ -13,6 +13,7 @@ from podium.client.informer import Handler
 from podium.daemon.observers import Observer
 from podium.daemon.scheduler import Scheduler
 from podium.objects.resource_types import ResourceType
+from podium.server.process import OnElection
 from podium.server.serving.server import Pages
 from podium.server.supervision import Tasks
 
@@ -28,6 +29,7 @@ class Face:
         open_pages: the same for files that hold nothing of the cluster: they need no authorization.
         tasks: run from the start, also while another replica leads.
         scheduling_tasks: run from the time when this process begins to schedule.
+        on_election: called with the parts of the leader election before it begins.
     """
 
     observers: Sequence[Observer] = ()
@@ -36,6 +38,7 @@ class Face:
     open_pages: Pages = field(default_factory=dict)
     tasks: Tasks = field(default_factory=dict)
     scheduling_tasks: Tasks = field(default_factory=dict)
+    on_election: OnElection | None = None
 
 
 MakeFace: TypeAlias = Callable[[Scheduler], Face]

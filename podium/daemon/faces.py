@@ -90,6 +90,16 @@ def profiles(scheduler: Scheduler) -> Face:
     return Face(pages=ProfilePages().pages) if scheduler.config.enable_profiling else Face()
 
 
+def shards(scheduler: Scheduler) -> Face:
+    """Return what makes the scheduler a member of a group of shards, if it is one."""
+    if (identity := scheduler.options.shards) is None:
+        return Face()
+    # Imported here: most daemons are no shards.
+    from podium.daemon.shards.face import member_of_shards
+
+    return member_of_shards(scheduler, identity)
+
+
 FACES: Final[tuple[MakeFace, ...]] = (
     debug_queue,
     pod_resources,
@@ -101,4 +111,5 @@ FACES: Final[tuple[MakeFace, ...]] = (
     profiles,
     node_metrics,
     tracing,
+    shards,
 )

@@ -14,6 +14,7 @@ from podium.framework.contract.plugin import Plugin
 from podium.plugins import IN_TREE
 from podium.server.access_options import AccessOptions
 from podium.server.tls_limits import TlsLimits
+from podium.shards import ShardIdentity
 
 RECORDER_BYTES: Final = 32 << 20
 """The memory of the flight recorder unless told otherwise."""
@@ -48,7 +49,8 @@ class Options:
     memory of the flight recorder; 0 turns it off. `flags` are the command line's, as /flagz shows them. `has_live_page`
     says whether /ui is served. `release_is` says where the release of the configuration comes from. The files of
     `source` are followed while podium runs; None if a change needs a restart. Without `tracing`, no spans are made.
-    `shows_deprecated_metrics` shows those that the release hides because it has deprecated them.
+    `shows_deprecated_metrics` shows those that the release hides because it has deprecated them. `shards` names the
+    group of schedulers that this one is a member of, and its part in it; None if it schedules alone.
     """
 
     kubeconfig: str | None = None
@@ -73,3 +75,4 @@ class Options:
     source: ConfigurationSource | None = None
     tracing: TracingOptions | None = None
     shows_deprecated_metrics: bool = False
+    shards: ShardIdentity | None = None

@@ -8,8 +8,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from podium.binder import (
     Binder,
@@ -27,32 +28,25 @@ from podium.config import KubeSchedulerConfiguration, Profile
 from podium.daemon.backlog import Backlog
 from podium.daemon.binding_cycles import BindingCycles
 from podium.daemon.boundary import Boundary
-from podium.daemon.companions import PREEMPTING, companion_tasks, demand_same_companions, follow_devices
+from podium.daemon.companions import PREEMPTING, companion_tasks, demand_same_companions
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.decisions import DecisionExecutor
 from podium.daemon.failures import FailureHandler
 from podium.daemon.gang_stories import GangStories
 from podium.daemon.handle import PluginHandle
-from podium.daemon.handlers import (
-    RESOURCE_EVENTS,
-    BrokenObjects,
-    DeviceClassHandler,
-    DeviceTaintRuleHandler,
-    NodeHandler,
-    PodGroupHandler,
-    ResourceClaimHandler,
-    ResourceHandler,
-)
+from podium.daemon.handlers import BrokenObjects, NodeHandler
 from podium.daemon.loop import SchedulingLoop
 from podium.daemon.new_plugins import NewPlugins, is_users
 from podium.daemon.observers import Observers, read_statistics
 from podium.daemon.options import Options
 from podium.daemon.pod_groups import PodGroupAttempts
 from podium.daemon.pod_handler import PodHandler
+from podium.daemon.resource_handlers import add_resource_handlers
 from podium.daemon.restarts import demand_no_restart
 from podium.daemon.verdict_log import explainer_for
 from podium.daemon.writes import Writes
 from podium.engine.placing import Engine
+from podium.framework.contract.handle import Handle
 from podium.framework.contract.plugin import Plugin
 from podium.framework.cycle.extenders import Extenders
 from podium.framework.cycle.scoring import NearBest, choose
@@ -60,17 +54,7 @@ from podium.framework.profile.runtime import Framework, construct, names_to_cons
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
 from podium.objects.node_metrics import MetricsSource
-from podium.objects.resource_types import (
-    CUSTOM,
-    DEVICE_CLASSES,
-    DEVICE_TAINT_RULES,
-    NODES,
-    POD_GROUPS,
-    PODS,
-    RESOURCE_CLAIMS,
-    RESOURCE_SLICES,
-    ResourceType,
-)
+from podium.objects.resource_types import NODES, POD_GROUPS, PODS
 from podium.queues import (
     Nominator,
     PodBackoff,
@@ -91,8 +75,7 @@ if TYPE_CHECKING:
 
 _NEAR_BEST_MARGIN: Final = 10
 
-_HANDLERS: Final[Mapping[ResourceType[Any], type[ResourceHandler]]] = {POD_GROUPS: PodGroupHandler}
-"""The handlers of resources whose changes matter to more than the pods that wait for them."""
+T = TypeVar("T")
 
 
 class Scheduler:
@@ -194,6 +177,10 @@ class Scheduler:
     def leader(self) -> str | None:
         """Return the replica that schedules in place of this one; "" if unknown; None if this process schedules."""
         return None if self._term is None or self._term.is_holding else self._term.holder
+
+    def share(self, make: Callable[[Handle], T]) -> T:
+        """Return what the plugins of all profiles share; see `Handle.shared`."""
+        return self._handle.shared(make)
 
     @property
     def metrics_sources(self) -> Mapping[str, MetricsSource]:
@@ -451,42 +438,34 @@ class Scheduler:
 
     # ------------------------------------------------------------ the watches, and the metrics
 
+    def _make_pod_handler(self) -> PodHandler:
+        make: Callable[..., PodHandler] = PodHandler
+        if self.options.shards is not None:
+            # Imported here: most daemons are no shards.
+            from podium.daemon.shards.pod_handler import ShardPodHandler
+
+            make = partial(ShardPodHandler, self.share)
+        return make(
+            self.cache,
+            self.queue,
+            self._waiting_pods,
+            self.writes.recorder,
+            self.scheduler_names,
+            self.conflicts,
+            self.clock,
+            self.metrics,
+            saw_unbound=self.informers.saw_unbound,
+            binding_cycles=self.binding_cycles.under_way,
+            pod_groups=self._groups,
+            release=self.config.release,
+        )
+
     def _handle_events(self) -> None:
         informers, queue, clock, metrics = self.informers, self.queue, self.clock, self.metrics
         informers.informer(NODES).add_handler(NodeHandler(self.cache, queue, clock, metrics))
-        self._pods.add_handler(
-            PodHandler(
-                self.cache,
-                queue,
-                self._waiting_pods,
-                self.writes.recorder,
-                self.scheduler_names,
-                self.conflicts,
-                clock,
-                metrics,
-                saw_unbound=informers.saw_unbound,
-                binding_cycles=self.binding_cycles.under_way,
-                pod_groups=self._groups,
-                release=self.config.release,
-            )
-        )
-        for resource in tuple(informers.resources):
-            if resource == DEVICE_TAINT_RULES:
-                rules, slices = self.config.release.devices, informers.informer(RESOURCE_SLICES)
-                informers.informer(resource).add_handler(
-                    DeviceTaintRuleHandler(queue, clock, metrics, rules, slices.list)
-                )
-            events = resource.event if resource.gate == CUSTOM else RESOURCE_EVENTS.get(resource)
-            if events is None:
-                continue
-            if resource == RESOURCE_CLAIMS:
-                rules = self.config.release.devices
-                follow_devices(self._handle, ResourceClaimHandler(events, queue, clock, metrics, rules), metrics)
-                continue
-            if resource == DEVICE_CLASSES:
-                informers.informer(resource).add_handler(DeviceClassHandler(self.frameworks.values()))
-            handler = _HANDLERS.get(resource, ResourceHandler)(events, queue, clock, metrics)
-            informers.informer(resource).add_handler(handler)
+        self.pod_handler = self._make_pod_handler()
+        self._pods.add_handler(self.pod_handler)
+        add_resource_handlers(informers, queue, clock, metrics, self.config.release, self._handle, self.frameworks)
 
     def _export_statistics(self) -> None:
         queue = self.queue

@@ -24,7 +24,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 from uuid import UUID
 
 import anyio
@@ -33,6 +33,7 @@ import podium
 from podium.binder import EventRecorder
 from podium.binder.events.event import leader_election
 from podium.client.credentials import Credentials, load
+from podium.client.dispatcher import Requester
 from podium.client.informer_set import InformerSet
 from podium.client.observer import RequestObserver
 from podium.client.outage import Outage
@@ -127,6 +128,10 @@ class Election:
     refusal: str | None = None
 
 
+OnElection: TypeAlias = Callable[[Elector, LeaseLock, Requester, float], None]
+"""Gets what an election is made of, a session for more requests about Leases, and the deadline of each in seconds."""
+
+
 async def _nothing() -> None:
     """Drain nothing: the process leaves no work under way."""
 
@@ -147,6 +152,7 @@ class Parts:
         drain: lets the work under way end, for `drain_s_max` at most.
         unfinished: how much is still under way, by what it is.
         signals_noticed: opened with the signals once they are handled.
+        on_election: called with the parts of the election before it begins.
     """
 
     begin: Callable[[], Iterable[Tasks]]
@@ -161,6 +167,7 @@ class Parts:
     drain_s_max: float = 0.0
     unfinished: Callable[[], Mapping[str, int]] = dict
     signals_noticed: Callable[..., AbstractContextManager[None]] = lambda *_: nullcontext()
+    on_election: Iterable[OnElection] = ()
 
 
 class Process:
@@ -297,7 +304,7 @@ class Process:
         def tell(note: str) -> None:
             record(leader_election(election.controller, lock.reference, note))
 
-        return Elector(
+        elector = Elector(
             term,
             lock,
             self._election_clock,
@@ -307,6 +314,9 @@ class Process:
             election.metrics_name,
             election.refusal,
         )
+        for join in parts.on_election:
+            join(elector, lock, session, deadline_s)
+        return elector
 
     async def _start(self, supervisor: Supervisor, parts: Parts, elector: Elector | None) -> None:
         """Take the steps of the start in their order; cancelled by a stop before the last one."""

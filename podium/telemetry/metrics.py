@@ -26,6 +26,7 @@ from podium.telemetry.subsystems.preemption import PreemptionMetrics
 from podium.telemetry.subsystems.process import RuntimeMetrics
 from podium.telemetry.subsystems.queues import QueueMetrics
 from podium.telemetry.subsystems.requests import RequestMetrics
+from podium.telemetry.subsystems.shards import ShardMetrics
 from podium.telemetry.subsystems.writes import TrafficMetrics
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -39,6 +40,7 @@ class Metrics(
     PreemptionMetrics,
     QueueMetrics,
     RequestMetrics,
+    ShardMetrics,
     TrafficMetrics,
     RuntimeMetrics,
 ):

@@ -318,6 +318,16 @@ def test_names_and_namespaces_follow_the_release(helm: Helm) -> None:
     assert configuration["leaderElection"] == {"resourceName": "mine", "resourceNamespace": "scheduling"}
 
 
+def test_shards_run_as_a_stateful_set_and_may_list_their_leases(helm: Helm) -> None:
+    objects = helm.objects({"shards": {"group": "podium", "key": "example.com/rack"}, "replicas": 3})
+    spec = one(objects, "StatefulSet", "podium")["spec"]
+    assert (spec["replicas"], spec["podManagementPolicy"]) == (3, "Parallel")
+    arguments = spec["template"]["spec"]["containers"][0]["args"]
+    assert {"--shards=podium", "--shard-key=example.com/rack"} <= set(arguments)
+    rules = [rule for item in objects if item["kind"] == "Role" for rule in item["rules"]]
+    assert {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "list", "update"]} in rules
+
+
 def test_values_arrive_in_the_pods(helm: Helm) -> None:
     objects = helm.objects(EVERYTHING)
     spec = one(objects, "Deployment", "podium")["spec"]

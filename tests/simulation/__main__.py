@@ -12,14 +12,16 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from podium.lib.lifeline import end_with_pool_owner
 from tests.simulation.observed import configuration
 from tests.simulation.recordings import replay_all
+from tests.simulation.shards import simulate_shards_quietly
 from tests.simulation.simulation import History, simulate_quietly
 
 _LINES_SHOWN = 25
@@ -28,6 +30,9 @@ _SEEDS_PER_PROCESS = 10
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
+    if options.shards:
+        seeds = [options.seed] if options.seed is not None else range(options.first, options.first + options.seeds)
+        return _run_all(simulate_shards_quietly, [(seed, options.steps) for seed in seeds], options.processes)
     if options.seed is not None:
         history = simulate_quietly((options.seed, options.steps, options.devices, options.gangs), options.record)
         click.echo("\n".join(history.lines if options.show else history.lines[-_LINES_SHOWN:]))
@@ -36,7 +41,8 @@ def main(arguments: list[str] | None = None) -> int:
         click.echo(f"{_speed([history]):.0f} simulated hours per CPU hour")
         return int(history.violation is not None or not is_same)
     seeds = range(options.first, options.first + options.seeds)
-    return _run_all(seeds, options.steps, options.processes, devices=options.devices, gangs=options.gangs)
+    jobs = [(seed, options.steps, options.devices, options.gangs) for seed in seeds]
+    return _run_all(simulate_quietly, jobs, options.processes)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -48,17 +54,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, help="only this one")
     parser.add_argument("--devices", action="store_true", help="nodes have devices, and pods claims for them")
     parser.add_argument("--gangs", action="store_true", help="some pods are members of gangs")
+    parser.add_argument("--shards", action="store_true", help="three members of a group divide the nodes")
     parser.add_argument("--record", type=Path, help="with --seed: record it into this new directory, and replay it")
     parser.add_argument("--show", action="store_true", help="with --seed: all of its history")
     return parser
 
 
-def _run_all(seeds: Iterable[int], steps: int, processes: int, *, devices: bool, gangs: bool) -> int:
+def _run_all(simulate: Callable[[Any], History], jobs: Sequence[Any], processes: int) -> int:
     started_s, histories = time.monotonic(), []
     # A fresh interpreter each, and now and then a new one: what a daemon freezes at its start is never collected.
     context = multiprocessing.get_context("spawn")
     with context.Pool(processes, end_with_pool_owner, maxtasksperchild=_SEEDS_PER_PROCESS) as pool:
-        for history in pool.imap_unordered(simulate_quietly, [(seed, steps, devices, gangs) for seed in seeds]):
+        for history in pool.imap_unordered(simulate, jobs):
             histories.append(history)
             if history.violation is not None:
                 click.echo("\n  ".join((f"seed {history.seed}:", *history.lines[-_LINES_SHOWN:])))

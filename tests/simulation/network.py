@@ -11,12 +11,16 @@ import itertools
 import socket
 from collections import deque
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
 from tests.virtual_time import VirtualTimeLoop
 
 Factory = Callable[[], asyncio.BaseProtocol]
+
+client_name: ContextVar[str] = ContextVar("client_name", default="")
+"""Whose connections the running task opens, where a simulation has several clients."""
 
 _TRANSIT_S = 0.0005
 _PIECE_BYTES = 512
@@ -56,6 +60,8 @@ class Network:
         """True if clients are gone: nothing of theirs arrives any more, and nothing new connects."""
         self.piece_bytes: int | None = None
         """The size of the pieces in which data arrives at clients, each a little later than the one before."""
+        self.cut_clients: set[str] = set()
+        """The clients, by `client_name`, of which nothing arrives any more."""
         self._loop = loop
         self._listeners: dict[int, Factory] = {}
         self._ports = itertools.count(20_000)
@@ -68,11 +74,12 @@ class Network:
 
     def connect(self, factory: Factory, port: int) -> tuple[_Transport, asyncio.BaseProtocol]:
         listener = self._listeners.get(port)
-        if listener is None or self.is_cut:
+        if listener is None or self.is_cut or client_name.get() in self.cut_clients:
             raise ConnectionRefusedError("connection refused")
         client, server = _Transport(self._loop, self), _Transport(self._loop, self)
         client.peer, server.peer = server, client
         client.is_client = True
+        client.name = server.name = client_name.get()
         self._ends[client] = self._ends[server] = None
         server_protocol, mine = listener(), factory()
         server.set_protocol(server_protocol)
@@ -95,6 +102,17 @@ class Network:
         for end in list(self._ends):
             end.abort()
         return len(clients)
+
+    def cut_off(self, client: str) -> None:
+        """Reset the connections of one client, and refuse new ones, until it is mended."""
+        self.cut_clients.add(client)
+        for end in list(self._ends):
+            if end.name == client:
+                end.abort()
+
+    def mend(self, client: str) -> None:
+        """Let one client connect again."""
+        self.cut_clients.discard(client)
 
     def silence_connections(self) -> int:
         """Let every connection stay open with nothing coming through any more; returns how many."""
@@ -142,6 +160,7 @@ class _Transport(asyncio.Transport):
     def __init__(self, loop: asyncio.AbstractEventLoop, network: Network) -> None:
         super().__init__({"socket": _NoSocket(), "peername": ("127.0.0.1", 1), "sockname": ("127.0.0.1", 2)})
         self.is_client = self.is_silent = False
+        self.name = ""
         self._loop, self._network = loop, network
         self._protocol: Any = None
         self._is_closing = self._is_lost = self._is_paused = False

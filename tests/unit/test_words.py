@@ -60,6 +60,7 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "recording": (6, 0),
     "sandbox": (7, 7),
     "server": (1, 1),
+    "shards": (1, 0),
     "telemetry": (0, 0),
     "testing": (5, 1),
     "benchmarks": (3, 0),

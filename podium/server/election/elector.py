@@ -92,6 +92,7 @@ class Elector:
         self._reported_holder = ""
         self._metrics_name = metrics_name
         self._refusal = refusal
+        self._turn = anyio.Lock()
         metrics.set_leader(metrics_name, leads=False)
 
     async def acquire(self) -> None:
@@ -120,11 +121,17 @@ class Elector:
             # A deadline that passed while the process or the machine was suspended has passed all the same.
             if not term.expire():
                 with anyio.move_on_after(term.left_s()):
-                    await self._try()
+                    await self.renew_now()
             if term.expire():
                 self._metrics.set_leader(self._metrics_name, leads=False)
                 log.error("Leaderelection lost", lock=str(self._lock), identity=term.identity, holder=term.holder)
                 raise LeadershipLostError("leaderelection lost")
+
+    async def renew_now(self) -> bool:
+        """Renew the Lease with what its metadata shall say, and return whether it is known to be written."""
+        # Two writes at once would refuse each other.
+        async with self._turn:
+            return not self._term.expire() and await self._try()
 
     async def release(self) -> None:
         """Release the Lease if held, so that another replica leads at once; no write may still be under way."""

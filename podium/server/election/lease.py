@@ -87,6 +87,7 @@ class LeaseLock:
         self._deadline_s = deadline_s
         self._object: Json = {}
         self._annotations = {DECIDES_AS: decides_as} if decides_as else {}
+        self._labels: dict[str, str] = {}
         self._previous_rules = ""
 
     def __str__(self) -> str:
@@ -107,8 +108,13 @@ class LeaseLock:
     @property
     def other_rules(self) -> str:
         """Return the rules that the leader before this replica decided by; "" if they are the same or unknown."""
-        is_other = self._annotations and self._previous_rules not in ("", self._annotations[DECIDES_AS])
-        return self._previous_rules if is_other else ""
+        rules = self._annotations.get(DECIDES_AS, "")
+        return self._previous_rules if rules and self._previous_rules not in ("", rules) else ""
+
+    def put_metadata(self, labels: Mapping[str, str], annotations: Mapping[str, str]) -> None:
+        """Set labels and annotations that the next write, and each one after it, leaves in the Lease."""
+        self._labels.update(labels)
+        self._annotations.update(annotations)
 
     async def read(self) -> LeaseRecord:
         """Read the current record.
@@ -122,9 +128,7 @@ class LeaseLock:
 
     async def create(self, record: LeaseRecord) -> None:
         """Create the Lease. Raises: `AlreadyExists` and any other `ApiError`."""
-        metadata: Json = {"namespace": self.namespace, "name": self.name}
-        if self._annotations:
-            metadata["annotations"] = self._annotations
+        metadata = self._with_own({"namespace": self.namespace, "name": self.name})
         lease = {"apiVersion": _API_VERSION, "kind": _KIND, "metadata": metadata, "spec": record.spec()}
         self._keep(await self._request("POST", self._collection, lease), record_sent=record)
 
@@ -132,11 +136,16 @@ class LeaseLock:
         """Write the record over the version last seen. Raises: `Conflict` if there is a newer one; any `ApiError`."""
         spec = {**self._object.get("spec", {}), **record.spec()}
         lease = {**self._object, "spec": spec}
-        if self._annotations:
-            metadata = lease.get("metadata") or {}
-            annotations = {**(metadata.get("annotations") or {}), **self._annotations}
-            lease["metadata"] = {**metadata, "annotations": annotations}
+        if self._annotations or self._labels:
+            lease["metadata"] = self._with_own(lease.get("metadata") or {})
         self._keep(await self._request("PUT", f"{self._collection}/{self.name}", lease), record_sent=record)
+
+    def _with_own(self, metadata: Json) -> Json:
+        """Return the metadata with the labels and annotations of this process, where it has any."""
+        for field, entries in (("labels", self._labels), ("annotations", self._annotations)):
+            if entries:
+                metadata = {**metadata, field: {**(metadata.get(field) or {}), **entries}}
+        return metadata
 
     async def _request(self, method: Any, path: str, body: Json | None = None) -> bytes:
         content = None if body is None else orjson.dumps(body)

@@ -139,10 +139,17 @@ rules:
   - apiGroups: [coordination.k8s.io]
     resources: [leases]
     verbs: [create]
+  {{- if .Values.shards.group }}
+  # Each shard has a Lease of its own, and lists those of all.
+  - apiGroups: [coordination.k8s.io]
+    resources: [leases]
+    verbs: [get, list, update]
+  {{- else }}
   - apiGroups: [coordination.k8s.io]
     resources: [leases]
     resourceNames: [{{ .lease }}]
     verbs: [get, update]
+  {{- end }}
   {{- end }}
   {{- if eq .namespace "kube-system" }}
   # Whose client certificates are believed.

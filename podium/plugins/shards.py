@@ -1,0 +1,117 @@
+"""Shards: keeps a member of a group of schedulers on the nodes that it owns.
+
+Runs at: PreFilter, Filter, PostFilter, Reserve, Bind.
+Verdict: UnschedulableAndUnresolvable for nodes of other members; Skip at Bind for the member's own nodes.
+Requeue: none; `daemon.shards` wakes all pods when the member gains nodes.
+Cost: one gather over the rows, and a hash for each member to find the pod's role.
+Source: none; it is podium's own, and enabled by `podium run --shards`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.framework import contract as fwk
+from podium.objects.core import Pod
+from podium.plugins.shared.shard_state import ShardState
+from podium.shards import Role, Visits
+
+_OTHER_SHARDS, _NOT_CHOSEN = 1, 2
+_STATUSES: Final = {
+    _OTHER_SHARDS: fwk.unresolvable("node(s) belonged to other shards"),
+    _NOT_CHOSEN: fwk.unresolvable("node(s) were not the one chosen for the pod"),
+}
+_NOT_YET: Final = fwk.unresolvable("preemption: only the member that sees all shards preempts")
+_PASSED_ON: Final = fwk.unschedulable()
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """The member's role for the pod, and the node that another member has chosen."""
+
+    role: Role
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class _HandedOver:
+    """The chosen node belongs to another member, which has to bind the pod."""
+
+
+class Shards(
+    fwk.PreFilterPlugin,
+    fwk.TableFilterPlugin,
+    fwk.FilterPlugin,
+    fwk.PostFilterPlugin,
+    fwk.ReservePlugin,
+    fwk.BindPlugin,
+):
+    """Rejects other members' nodes, and hands pods that need such a node to its owner."""
+
+    def __init__(self, args: object, handle: fwk.Handle) -> None:
+        super().__init__(args, handle)
+        self._state = handle.shared(ShardState)
+
+    def pre_filter(
+        self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
+        """Return Skip if the member sees all nodes for the pod."""
+        role = self._state.role(pod)
+        state.write(_Attempt(role, Visits.of(pod).node if role is Role.TARGET else ""))
+        return None, fwk.SKIP if role is Role.ALL else None
+
+    def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+        """Return a verdict for nodes of other members, or for all but the chosen one."""
+        attempt = state.read(_Attempt)
+        is_owned = self._state.owned_rows(snapshot).take(rows)
+        verdicts = np.where(is_owned, 0, _OTHER_SHARDS)
+        if attempt.role is Role.TARGET:
+            verdicts[is_owned & (rows != snapshot.row_of.get(attempt.target, -1))] = _NOT_CHOSEN
+        elif attempt.role is Role.NONE:
+            # Its members have changed while it waited; whoever decides on it now has it in the queue.
+            verdicts[:] = _OTHER_SHARDS
+        return verdicts if verdicts.any() else None
+
+    def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
+        """Return the status of a verdict."""
+        return _STATUSES[verdict]
+
+    def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
+        """Return success or UnschedulableAndUnresolvable."""
+        attempt = state.read(_Attempt)
+        if attempt.role is Role.NONE or not self._state.owns(node.name):
+            return _STATUSES[_OTHER_SHARDS]
+        return _STATUSES[_NOT_CHOSEN] if attempt.role is Role.TARGET and node.name != attempt.target else None
+
+    def post_filter(
+        self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, nodes: fwk.FilteredNodes
+    ) -> tuple[fwk.PostFilterResult | None, fwk.Status | None]:
+        """Stop before preemption: another shard may have room. The member that sees all nodes goes on to preempt."""
+        attempt = state.find(_Attempt)
+        return None, _PASSED_ON if attempt is None or attempt.role is Role.ALL else _NOT_YET
+
+    def reserve(self, state: fwk.CycleState, pod: Pod, node_name: str) -> fwk.Status | None:
+        """Reject a node that was given up during a long attempt, and note whose node it is."""
+        if self._state.owns(node_name):
+            return None
+        if state.read(_Attempt).role is not Role.ALL:
+            return _STATUSES[_OTHER_SHARDS]
+        state.write(_HandedOver())
+        return None
+
+    def unreserve(self, state: fwk.CycleState, pod: Pod, node_name: str) -> None:
+        """Do nothing: the binding cycle says itself when it has ended."""
+
+    async def bind(self, state: fwk.CycleState, pod: Pod, node_name: str) -> fwk.Status | None:
+        """Return Skip for a node of the member's own; otherwise wait until the owner has bound the pod."""
+        if state.find(_HandedOver) is None:
+            return fwk.SKIP
+        return await self._state.place(pod, node_name)
+
+    def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
+        """Register no event: `daemon.shards` wakes the pods."""
+        return ()

@@ -1,0 +1,149 @@
+"""Which member decides on a pending pod, and on which nodes. Every member computes the same from what all of them see.
+
+A pod goes to the member that its owner's hash ranks first. Where it fits nowhere, the member writes its name into a
+condition of the pod, and the next one in the ranking tries; once all have, the overseer places it on any node and may
+preempt. Pods whose rules reach over shards, and gangs, go to one member from the start that sees all nodes. It binds to
+its own nodes only: a pod that it places on another's is handed to the owner with that node in the condition, and the
+owner binds it there or refuses it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from podium.objects.core import Pod, PodCondition, PodSpec
+from podium.objects.coscheduling import GROUP_LABEL
+from podium.objects.pod_groups import group_of
+from podium.shards.announcement import NAME, View
+from podium.shards.rendezvous import owner, ranking
+
+CONDITION: Final = "podium/shards"
+"""The type of the pod's condition in which members tell each other about the pod."""
+OVERSEER: Final = "overseer"
+"""The key whose owner sees all nodes for the pods of all others."""
+
+_HOSTNAME: Final = "kubernetes.io/hostname"
+_DO_NOT_SCHEDULE: Final = "DoNotSchedule"
+_TRIED, _NODE = "tried: ", "node: "
+
+
+class Role(enum.Enum):
+    """What a member does with a pending pod."""
+
+    NONE = "none"
+    """Another member decides."""
+    HOME = "home"
+    """The member tries its own nodes, without preemption."""
+    ALL = "all"
+    """The member tries all nodes, and hands the pod over if it chooses another's."""
+    TARGET = "target"
+    """The member tries the one node that another member has chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visits:
+    """What members have written about a pod.
+
+    Attributes:
+        tried: the members on whose nodes it did not fit.
+        node: where its owner shall bind it; "" for nowhere.
+    """
+
+    tried: frozenset[str] = frozenset()
+    node: str = ""
+
+    @classmethod
+    def of(cls, pod: Pod) -> Visits:
+        """Read the pod's condition; what cannot be read is left out."""
+        condition = pod.status.condition(CONDITION)
+        if condition is None:
+            return _NO_VISITS
+        names: frozenset[str] = frozenset()
+        node = ""
+        for part in condition.message.split("; "):
+            if part.startswith(_TRIED):
+                listed_names = part.removeprefix(_TRIED).split(", ")
+                names = frozenset(name for name in listed_names if NAME.fullmatch(name))
+            elif part.startswith(_NODE):
+                node = part.removeprefix(_NODE)
+        return cls(names, node)
+
+    def after(self, member: str) -> Visits:
+        """Return the visits once the pod did not fit on this member's nodes."""
+        return replace(self, tried=self.tried | {member})
+
+    def condition(self) -> PodCondition:
+        """Return the condition to write into the pod."""
+        parts = [f"{_TRIED}{', '.join(sorted(self.tried))}"] if self.tried else []
+        if self.node:
+            parts.append(f"{_NODE}{self.node}")
+        reason = "Placed" if self.node else "NextShard" if self.tried else "Refused"
+        return PodCondition(type=CONDITION, status="False", reason=reason, message="; ".join(parts))
+
+
+_NO_VISITS: Final = Visits()
+
+
+def gang_of(pod: Pod) -> str:
+    """Return the group that the pod starts with; "" if it starts alone."""
+    if (group := group_of(pod)) is not None:
+        return f"group/{group}"
+    name = pod.metadata.labels.get(GROUP_LABEL)
+    return f"gang/{pod.metadata.namespace}/{name}" if name else ""
+
+
+def owner_key(pod: Pod) -> str:
+    """Return the key that decides on the pod's member: its gang, its controller, or the pod itself."""
+    if gang := gang_of(pod):
+        return gang
+    controller = pod.metadata.controller
+    return f"pod/{pod.uid}" if controller is None else f"owner/{controller.uid}"
+
+
+def sees_all(spec: PodSpec, shard_key: str) -> bool:
+    """Return whether the rules of such pods reach over shards, so that two members could break them together.
+
+    These are hard spreads, required terms over topologies that shards share, and claims for devices, which the nodes
+    of several shards may reach.
+    """
+    if spec.resource_claims:
+        return True
+    if any(rule.when_unsatisfiable == _DO_NOT_SCHEDULE for rule in spec.topology_spread_constraints):
+        return True
+    affinity = spec.affinity
+    if affinity is None:
+        return False
+    return any(
+        term.topology_key not in (_HOSTNAME, shard_key)
+        for terms in (affinity.pod_affinity, affinity.pod_anti_affinity)
+        if terms is not None
+        for term in terms.required
+    )
+
+
+def role_of(pod: Pod, member: str, members: View, shard_key: str, owner_of: Callable[[str], str]) -> Role:
+    """Return what the member does with a pending pod.
+
+    Args:
+        members: those that are alive, this one included.
+        owner_of: the member that the members' view gives a node to, by name; "" for an unknown node.
+    """
+    # Alone it decides as a scheduler without shards, preemption included.
+    if len(members) == 1:
+        return Role.ALL
+    visits = Visits.of(pod)
+    if visits.node and (target_owner := owner_of(visits.node)):
+        return Role.TARGET if target_owner == member else Role.NONE
+    if gang := gang_of(pod):
+        return Role.ALL if owner(gang, members) == member else Role.NONE
+    if not sees_all(pod.spec, shard_key):
+        # Looking it up in turn costs less than the whole ranking, which only pods need that have not fitted.
+        if not visits.tried:
+            return Role.HOME if owner(owner_key(pod), members) == member else Role.NONE
+        following = next((name for name in ranking(owner_key(pod), members) if name not in visits.tried), "")
+        if following:
+            return Role.HOME if following == member else Role.NONE
+    return Role.ALL if owner(OVERSEER, members) == member else Role.NONE

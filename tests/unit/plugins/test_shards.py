@@ -1,0 +1,149 @@
+"""Tests for the plugin that keeps a member of a group on its nodes."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from podium.framework import contract as fwk
+from podium.objects.core import Node, Pod
+from podium.plugins.shards import Shards
+from podium.plugins.shared.shard_state import ShardState
+from podium.shards import Announcement, Ownership, Role, Visits, owner
+from podium.testing import RecordingHandle
+from tests.builders import ZONE_LABEL, node, pod, snapshot_of
+
+MEMBERS = frozenset({"m1", "m2", "m3"})
+NODES = [node(f"n{number}", labels={ZONE_LABEL: f"zone-{number}"}) for number in range(9)]
+
+
+def mine(member: str = "m1") -> list[str]:
+    return [item.name for item in NODES if owner(item.metadata.labels[ZONE_LABEL], MEMBERS) == member]
+
+
+class ShardBench:
+    """The plugin of one member, and an attempt at a pod."""
+
+    def __init__(self, *nodes: Node) -> None:
+        self.snapshot = snapshot_of(*(nodes or NODES))
+        self.handle = RecordingHandle(self.snapshot, nodes or NODES)
+        self.plugin = Shards(None, self.handle)
+        self.shards = self.handle.shared(ShardState)
+        self.shards.use(Ownership("m1", ZONE_LABEL, MEMBERS, (MEMBERS,)))
+
+    def feasible(self, subject: Pod) -> list[str]:
+        """The nodes that pass, which both forms have to agree on."""
+        state = fwk.CycleState()
+        _, status = self.plugin.pre_filter(state, subject, self.snapshot)
+        rows = self.snapshot.order
+        if status is fwk.SKIP:
+            return [self.snapshot.name(row) for row in rows.tolist()]
+        verdicts = self.plugin.filter_rows(state, subject, self.snapshot, rows)
+        statuses = [self.plugin.filter(state, subject, self.snapshot.node(row)) for row in rows.tolist()]
+        codes = [None] * len(rows) if verdicts is None else verdicts.tolist()
+        for verdict, node_status in zip(codes, statuses, strict=True):
+            assert node_status == (self.plugin.explain(state, subject, verdict) if verdict else None)
+        pairs = zip(rows.tolist(), statuses, strict=True)
+        return [self.snapshot.name(row) for row, node_status in pairs if node_status is None]
+
+
+def home_pod() -> Pod:
+    """A pod that m1 decides on."""
+    names = (f"web-{number}" for number in range(100))
+    return next(pod(name) for name in names if owner(f"pod/uid-{name}", MEMBERS) == "m1")
+
+
+def placed_on(node_name: str) -> Pod:
+    subject = home_pod()
+    condition = Visits(frozenset({"m2"}), node_name).condition()
+    return replace(subject, status=replace(subject.status, conditions=(condition,)))
+
+
+def test_a_pod_at_home_goes_to_the_members_own_nodes() -> None:
+    assert sorted(ShardBench().feasible(home_pod())) == mine()
+
+
+def test_a_placed_pod_goes_to_its_node_alone() -> None:
+    assert ShardBench().feasible(placed_on(mine()[0])) == [mine()[0]]
+
+
+def test_a_pod_of_another_member_goes_nowhere() -> None:
+    assert ShardBench().feasible(placed_on(mine("m2")[0])) == []
+
+
+def test_a_member_alone_sees_all_nodes() -> None:
+    bench = ShardBench()
+    bench.shards.use(Ownership("m1", ZONE_LABEL, frozenset({"m1"}), (frozenset({"m1"}),)))
+    assert len(bench.feasible(home_pod())) == len(NODES)
+
+
+def test_the_column_follows_ownership_and_nodes() -> None:
+    bench = ShardBench()
+    bench.feasible(home_pod())
+    assert bench.shards.owned_count == len(mine())
+    bench.shards.use(Ownership("m1", ZONE_LABEL, MEMBERS, (MEMBERS,), (Announcement("m2", claims_all=True),)))
+    assert bench.feasible(home_pod()) == []
+    assert bench.shards.owned_count == 0
+
+
+def test_members_that_divide_by_other_labels_are_asked_node_by_node() -> None:
+    bench = ShardBench()
+    rival = Announcement("m2", "rack", (MEMBERS,))
+    bench.shards.use(Ownership("m1", ZONE_LABEL, MEMBERS, (MEMBERS,), (rival,)))
+    assert sorted(bench.feasible(home_pod())) == [
+        item.name for item in NODES if item.name in mine() and not rival.claims(item)
+    ]
+
+
+def test_before_it_has_joined_a_member_holds_no_pod() -> None:
+    bench = ShardBench()
+    bench.shards.use(Ownership("m1", ZONE_LABEL))
+    assert bench.shards.role(home_pod()) is Role.NONE
+
+
+def attempt(bench: ShardBench, subject: Pod) -> fwk.CycleState:
+    state = fwk.CycleState()
+    bench.plugin.pre_filter(state, subject, bench.snapshot)
+    return state
+
+
+def test_only_the_member_that_sees_all_goes_on_to_preempt() -> None:
+    bench = ShardBench()
+    _, status = bench.plugin.post_filter(attempt(bench, home_pod()), home_pod(), bench.snapshot, None)  # type: ignore[arg-type]
+    assert status is not None
+    assert status.code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    bench.shards.use(Ownership("m1", ZONE_LABEL, frozenset({"m1"}), (frozenset({"m1"}),)))
+    _, status = bench.plugin.post_filter(attempt(bench, home_pod()), home_pod(), bench.snapshot, None)  # type: ignore[arg-type]
+    assert status is not None
+    assert status.code is fwk.Code.UNSCHEDULABLE
+
+
+def test_a_node_that_was_given_up_during_the_attempt_is_not_reserved() -> None:
+    bench = ShardBench()
+    state = attempt(bench, home_pod())
+    assert bench.plugin.reserve(state, home_pod(), mine()[0]) is None
+    assert bench.plugin.reserve(state, home_pod(), mine("m2")[0]) is not None
+
+
+@pytest.mark.anyio
+async def test_a_pod_for_another_members_node_is_handed_over() -> None:
+    bench = ShardBench()
+    gang = next(
+        pod(f"g-{name}", labels={"scheduling.x-k8s.io/pod-group": f"g{name}"})
+        for name in range(100)
+        if owner(f"gang/default/g{name}", MEMBERS) == "m1"
+    )
+    placements: list[tuple[str, str]] = []
+
+    async def place(subject: Pod, node_name: str) -> fwk.Status | None:
+        placements.append((subject.key, node_name))
+        return None
+
+    bench.shards.place = place
+    state = attempt(bench, gang)
+    assert bench.plugin.reserve(state, gang, mine("m2")[0]) is None
+    assert await bench.plugin.bind(state, gang, mine("m2")[0]) is None
+    assert placements == [(gang.key, mine("m2")[0])]
+    state = attempt(bench, gang)
+    assert bench.plugin.reserve(state, gang, mine()[0]) is None
+    assert await bench.plugin.bind(state, gang, mine()[0]) is fwk.SKIP
