@@ -30,7 +30,7 @@ async def server(anyio_backend: object) -> AsyncIterator[FaultServer]:
 
 
 async def test_a_watch_that_is_resumed_costs_two_reads_and_no_list(server: FaultServer) -> None:
-    for name in ("a", "b"):
+    for name in ("a", "b", "c", "d"):
         server.put(pod_item(name, nodeName="n"))
     clock = SystemClock()
     credentials = await load(None, clock, master=f"http://127.0.0.1:{server.port}")
@@ -44,6 +44,6 @@ async def test_a_watch_that_is_resumed_costs_two_reads_and_no_list(server: Fault
         await eventually(lambda: len(server.reads) == 2)
         server.put(pod_item("after"))
         await eventually(lambda: pods.get("default/after") is not None)
-        assert {item.uid for item in pods.list()} == {"default/a", "default/b", "uid-after"}
-        assert len(server.lists) == 1
+        assert {item.uid for item in pods.list()} == {"default/a", "default/b", "default/c", "default/d", "uid-after"}
+        assert (len(server.reads), len(server.lists)) == (2, 1)
         group.cancel_scope.cancel()
