@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from podium.cli.groups import CommandGroup
-from podium.cli.output import LinesException, say
+from podium.cli.output import TEXT, LinesException, output_option, print_value, say
 from podium.lib.plurals import count_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ def command() -> None:
     required=True,
     help="The public key of those who publish podium (PEM, Ed25519 or ECDSA).",
 )
-def verify(directory: Path, key_file: Path) -> None:
+@output_option()
+def verify(directory: Path, key_file: Path, output: str) -> None:
     """Check that the files in DIR are those of a release.
 
     The provenance in DIR must be signed with the key, and each file must have the digest that it says. A file that was
@@ -55,7 +56,10 @@ def verify(directory: Path, key_file: Path) -> None:
     problems = _problems(directory, digests, provenance.name)
     if problems:
         raise LinesException(problems)
-    say(f"{count_of(len(digests), 'file')} as published, signed with {key_file}")
+    if output == TEXT:
+        say(f"{count_of(len(digests), 'file')} as published, signed with {key_file}")
+    else:
+        print_value({"files": digests, "key": str(key_file)}, output)
 
 
 def _provenance_in(directory: Path) -> Path:

@@ -150,7 +150,7 @@ def read_watcher(readings: Readings, body: bytes) -> None:
             continue
         try:
             metrics = _read_node(raw).metrics
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             readings.note("not in a load watcher's form", text)
             continue
         for metric in metrics or ():
@@ -187,7 +187,7 @@ def read_metrics_server(readings: Readings, body: bytes, nodes: Mapping[str, Nod
     for raw in _legible(list_items(_decode(msgspec.json.Decoder(_UsageList).decode, body).items)):
         try:
             item = _read_usage(raw)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             readings.note("not in metrics-server's form", "an item")
             continue
         name = readings.node_of(item.metadata.name)

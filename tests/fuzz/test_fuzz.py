@@ -111,3 +111,14 @@ def test_a_target_takes_its_seeds_and_what_becomes_of_them(name: str) -> None:
         for _ in range(_INPUTS):
             place = random.randrange(len(content))
             run(content[:place] + random.randbytes(random.randrange(3)) + content[place + random.randrange(3) :])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"items":[{"metadata":{"name":"n1\xb3"},"usage":{"cpu":"1","memory":"1Gi"}}]}',
+        b'{"data":{"NodeMetricsMap":{"n1":{"metrics":[{"name":"x","type":"C\xb3","operator":"Average","value":5}]}}}}',
+    ],
+)
+def test_one_item_of_an_answer_that_is_not_utf_8_is_noted(content: bytes) -> None:
+    TARGETS["metrics"].run(content)

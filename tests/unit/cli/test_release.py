@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,13 @@ def verify(folder: Path, key: Path) -> Result:
 def test_files_as_published_are_accepted(release: Path, key_file: Path) -> None:
     result = verify(release, key_file)
     assert (result.exit_code, result.output) == (0, f"2 files as published, signed with {key_file}\n")
+
+
+def test_the_files_and_their_digests_are_shown_as_json(release: Path, key_file: Path) -> None:
+    arguments = ["release", "verify", str(release), "--key", str(key_file), "-o", "json"]
+    answer = json.loads(CliRunner().invoke(main, arguments).output)
+    assert answer["files"]["podium.whl"] == hashlib.sha256(b"podium.whl").hexdigest()
+    assert answer["key"] == str(key_file)
 
 
 def test_every_file_that_differs_is_named(release: Path, key_file: Path) -> None:
