@@ -249,7 +249,7 @@ class Cache:
 
     def assumed_pods(self) -> Iterator[Pod]:
         """Return the pods that are assumed, each with its node."""
-        return (self._pods[uid].pod for uid in self._assumed)
+        return (self._pods[uid] for uid in self._assumed)
 
     def is_assumed(self, uid: str) -> bool:
         """Return True if the pod is assumed: it counts on a node, but the watch has not yet confirmed its binding."""
