@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
+from podium.cluster.affinity_terms import pod_terms
 from podium.engine.asked_pods import PodLike, pod_named
 from podium.engine.derivation.admission import with_node_lost_tolerations
 from podium.engine.derivation.claims import may_have_claims
@@ -153,7 +154,7 @@ class Forecast:
         """
         world, rehearsal = self._rehearsal.world, self._rehearsal
         may_preempt = pod.spec.preemption_policy != _NEVER and pod.priority > self._lowest_priority
-        if self.is_partial or may_preempt or not (is_plain(world, pod) and is_plain(self._world_now, pod)):
+        if self.is_partial or may_preempt or self._keeps_pods_off or not is_plain(world, pod):
             return None
         newcomers = world.store.objects(PODS).keys() - self._world_now.store.objects(PODS).keys()
         try:
@@ -186,6 +187,12 @@ class Forecast:
         """The lowest priority of a pod that a later one may find on a node."""
         pods = (*self._world_now.pods, *self._rehearsal.world.pods)
         return min((pod.priority for pod in pods), default=0)
+
+    @cached_property
+    def _keeps_pods_off(self) -> bool:
+        """True if a pod that a later one may find on a node has required anti-affinity."""
+        pods = (*self._world_now.pods, *self._rehearsal.world.pods)
+        return any(pod_terms(pod).required_anti_affinity for pod in pods)
 
     @cached_property
     def _world_to_try(self) -> Cluster:

@@ -61,17 +61,16 @@ def free_on(cluster: Cluster, names: Iterable[str]) -> Mapping[str, Mapping[str,
 
 
 def is_plain(cluster: Cluster, pod: Pod) -> bool:
-    """Return whether only resources, labels and taints of a node decide about the pod, beside the pods of the cluster.
+    """Return whether only resources, labels and taints of a node decide about the pod.
 
-    Whether it preempts any is not looked at.
+    Other pods are not looked at: neither whether they keep it off, nor whether it preempts any.
     """
     framework, spec, terms = cluster.framework_for(pod), pod.spec, pod_terms(pod)
-    existing_terms = cluster.engine_to_ask.cache.snapshot().existing_terms
     if framework.queue_sort.name != _QUEUE_SORT or any(name not in IN_TREE for name in framework.plugins):
         return False
     if cluster.gates_of(pod):
         return False
-    if terms.required_affinity or terms.required_anti_affinity or existing_terms.may_have_any:
+    if terms.required_affinity or terms.required_anti_affinity:
         return False
     if spec.topology_spread_constraints or host_ports(spec) or spec.volumes or spec.resource_claims:
         return False
