@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from podium.cli.exit_codes import EXIT_NO
 from podium.cli.groups import CommandGroup
 from podium.cli.output import TEXT, LinesException, output_option, print_value, say
 from podium.lib.plurals import count_of
@@ -39,7 +40,7 @@ def verify(directory: Path, key_file: Path, output: str) -> None:
     """Check that the files in DIR are those of a release.
 
     The provenance in DIR must be signed with the key, and each file must have the digest that it says. A file that was
-    changed, is missing or does not belong to the release is named, and the exit status is 1.
+    changed, is missing or does not belong to the release is named, and the exit code is 3.
     """
     from podium.lib.provenance import ProvenanceError, read_public_key, verified_statement
 
@@ -55,7 +56,9 @@ def verify(directory: Path, key_file: Path, output: str) -> None:
         raise click.ClickException(f"{provenance}: {error}") from error
     problems = _problems(directory, digests, provenance.name)
     if problems:
-        raise LinesException(problems)
+        refusal = LinesException(problems)
+        refusal.exit_code = EXIT_NO
+        raise refusal
     if output == TEXT:
         say(f"{count_of(len(digests), 'file')} as published, signed with {key_file}")
     else:

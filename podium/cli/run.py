@@ -285,9 +285,7 @@ def command(
         shows_deprecated_metrics=bool(hidden_metrics_version),
         shards=shards,
     )
-    recorder = None
-    if record is not None:
-        recorder = _recorder(record, good, options, plugins, feature_gates, hashes_names, record_bytes)
+    recorder = _recorder(record, good, options, plugins, feature_gates, hashes_names, record_bytes)
     try:
         event_loop.run_process(_app(good, options, recorder).run)
     finally:
@@ -353,14 +351,17 @@ def _app(good: Usable, options: Options, recorder: Recorder | None) -> App:
 
 
 def _recorder(
-    directory: Path,
+    directory: Path | None,
     good: Usable,
     options: Options,
     plugins: tuple[str, ...],
     feature_gates: tuple[str, ...],
     hashes_names: bool,
     record_bytes: int | None,
-) -> Recorder:
+) -> Recorder | None:
+    if directory is None:
+        return None
+    # Only now: what nobody records need not be imported.
     from podium.recording.hashed_names import NameHasher
     from podium.recording.recorder import Recorder
     from podium.recording.replay import describe_scheduler

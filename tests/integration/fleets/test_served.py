@@ -208,8 +208,8 @@ async def test_members_of_different_minors_decide_each_as_its_own(
     status = {"phase": "Running", "containerStatuses": [{"name": "main", "allocatedResources": {"cpu": "3"}}]}
     for sandbox in (east, west):
         sandbox.store.create(node("n1", "5"))
-        created = sandbox.store.create(pod("grows", "1", node="n1"))
-        sandbox.store.update({**created, "status": status}, subresource="status")
+        manifest = sandbox.store.create(pod("grows", "1", node="n1"))
+        sandbox.store.update({**manifest, "status": status}, subresource="status")
     sources = _sources(tmp_path, east=east, west=west)
     async with serving(FleetApp(replace(QUIET, rules=Rules(as_of=as_of)), sources)) as asker:
         await asker.wait_for(JOB, best="east")

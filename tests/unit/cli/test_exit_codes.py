@@ -79,6 +79,7 @@ FAILURES: dict[str, Sequence[str]] = {
     "config effective": ("{absent}",),
     "replay": ("{absent}",),
     "diff": ("{absent}", "{one}"),
+    "shards": ("group", "--kubeconfig", "{absent}"),
     "sweep": ("{absent}", "--grid", "NodeResourcesFit=1"),
 }
 """Arguments with which nothing can be answered or run."""

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from podium.cli.exit_codes import EXIT_NO
 from podium.cli.main import main
 from podium.lib.provenance import PREDICATE_TYPE, STATEMENT_TYPE, envelope
 
@@ -67,7 +68,7 @@ def test_every_file_that_differs_is_named(release: Path, key_file: Path) -> None
     (release / "podium.tar.gz").unlink()
     (release / "more").touch()
     result = verify(release, key_file)
-    assert result.exit_code == 1
+    assert result.exit_code == EXIT_NO
     assert result.stderr == (
         "Error: more: does not belong to the release\npodium.tar.gz: is missing\npodium.whl: was changed\n"
     )

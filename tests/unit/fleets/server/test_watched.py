@@ -109,28 +109,28 @@ async def test_replicas_share_what_they_have_in_common(member, informers):
 async def test_a_pod_that_is_bound_stops_waiting_and_one_created_anew_is_moved(fleet, member, informers):
     pods = informers.informer(SHARED_PODS)
 
-    def put(version, **fields):
+    def write(version, **fields):
         manifest = pod("web-0", "3", scheduler="default-scheduler", **fields)
         manifest["metadata"] |= {"uid": f"uid-{version}", "resourceVersion": str(version)}
         for item in ObjectDecoder(SHARED_PODS).items(orjson.dumps([manifest])).items:
             pods.put(item)
 
-    put(1)
+    write(1)
     assert [item.uid for item in member.member(None).waiting] == ["uid-1"]
     assert await _best(fleet, workload_of(JOB)) is None
     _put(informers, SHARED_NODES, node("n2", "4"))
-    put(2, node="n1")
+    write(2, node="n1")
     assert (member.member(None).waiting, member.statistics()) == ([], {"nodes": 2, "pods": 1})
     (running_pod,) = pods.list()
     assert running_pod.uid is running_pod.key
     # Deleted and created again while nothing was watched.
-    put(3, node="n2")
+    write(3, node="n2")
     assert [member._state.cache.pods_on(name) != [] for name in ("n1", "n2")] == [False, True]
-    put(4)
+    write(4)
     assert [item.uid for item in member.member(None).waiting] == ["uid-4"]
     assert member.statistics() == {"nodes": 2, "pods": 1}
     # What is older than the deletion stays away.
-    put(3, node="n2")
+    write(3, node="n2")
     assert [item.uid for item in member.member(None).waiting] == ["uid-4"]
 
 
