@@ -21,6 +21,12 @@ _PROVENANCE: Final = "*.intoto.json"
 _PROVENANCE_MAX: Final = 16 << 20
 
 
+class _NotAsPublished(LinesException):
+    """The files differ from those of the release."""
+
+    exit_code = EXIT_NO
+
+
 @click.group(cls=CommandGroup)
 def command() -> None:
     """Check the files of a release."""
@@ -56,9 +62,7 @@ def verify(directory: Path, key_file: Path, output: str) -> None:
         raise click.ClickException(f"{provenance}: {error}") from error
     problems = _problems(directory, digests, provenance.name)
     if problems:
-        refusal = LinesException(problems)
-        refusal.exit_code = EXIT_NO
-        raise refusal
+        raise _NotAsPublished(problems)
     if output == TEXT:
         say(f"{count_of(len(digests), 'file')} as published, signed with {key_file}")
     else:
