@@ -131,7 +131,7 @@ async def test_the_shipped_role_is_enough_on_the_real_api_server_and_what_is_tak
     async def is_named() -> bool:
         status, text = await doctor(kubeconfig, *arguments)
         errors = [finding["message"] for finding in bad(text) if finding["verdict"] == "error"]
-        return (status, errors) == (1, ["not allowed to create pods/binding, which DefaultBinder needs"])
+        return (status, errors) == (3, ["not allowed to create pods/binding, which DefaultBinder needs"])
 
     await eventually(is_named)
 
@@ -141,7 +141,7 @@ async def test_doctor_reports_an_invalid_token(real_cluster: RealCluster, tmp_pa
     kubeconfig = real_cluster.plane.kubeconfig("a-token-that-is-not-valid", tmp_path / "kubeconfig")
     status, text = await doctor(kubeconfig, "--config", write_configuration(tmp_path), "--output", "json")
     errors = [finding for finding in bad(text) if finding["verdict"] == "error"]
-    assert (status, errors[0]["check"]) == (1, "credentials")
+    assert (status, errors[0]["check"]) == (3, "credentials")
     assert "a-token-that-is-not-valid" not in text
 
 
