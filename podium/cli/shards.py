@@ -33,6 +33,7 @@ def command(group: str, namespace: str, kubeconfig: str | None, context: str | N
         report = event_loop.run(lambda: _read(group, namespace, kubeconfig, context))
     except (ApiError, ConnectionConfigError) as error:
         raise click.ClickException(str(error)) from error
+    # A misspelt group must not look like one whose members are all away.
     if not report.members:
         raise click.ClickException(f"no Lease in {namespace} is of a member of the shards {group}")
     if output == TEXT:
@@ -50,6 +51,7 @@ async def _read(group: str, namespace: str, kubeconfig: str | None, context: str
     from podium.server.election.shard_leases import list_member_leases
     from podium.shards.report import report_on
 
+    # The clock of this machine: if it is wrong, a member may look expired that is alive.
     clock = SystemClock()
     credentials = await load(kubeconfig=kubeconfig, context=context, clock=clock)
     async with ApiSession(credentials, may_write=lambda: False) as session:

@@ -78,18 +78,18 @@ def test_kubeconfigs_of_which_one_cannot_be_reached_leave_the_others(job, dumps,
 
 
 @pytest.fixture
-def resized():
+def resized_objects():
     """A node with 4 CPUs and a pod that 1.37 counts with 3, and 1.36 with 1 since its container has no amount yet."""
     status = {"phase": "Running", "containerStatuses": [{"name": "main", "allocatedResources": {"cpu": "3"}}]}
     return [node("n1", "4"), pod("grows", "1", node="n1", status=status)]
 
 
 @pytest.fixture
-def contexts(tmp_path, monkeypatch, resized):
+def contexts(tmp_path, monkeypatch, resized_objects):
     """A kubeconfig whose contexts are alike but for the minor that they are named after."""
 
     async def list_objects(kubeconfig, context):
-        return [LocatedManifest(item, context) for item in resized], RELEASES[context]
+        return [LocatedManifest(item, context) for item in resized_objects], RELEASES[context]
 
     monkeypatch.setattr(fleet_source, "list_objects", list_objects)
     kubeconfig = tmp_path / "kubeconfig"
@@ -98,8 +98,8 @@ def contexts(tmp_path, monkeypatch, resized):
     return kubeconfig
 
 
-def test_each_member_decides_as_its_own_minor_and_dumps_as_the_newest(job, contexts, resized, tmp_path):
-    dump = write_objects(tmp_path / "dump.yaml", *resized)
+def test_each_member_decides_as_its_own_minor_and_dumps_as_the_newest(job, contexts, resized_objects, tmp_path):
+    dump = write_objects(tmp_path / "dump.yaml", *resized_objects)
     result = _run("-f", job, "--kubeconfig", contexts, "--member", f"dump={dump}", "-o", "json")
     answer = json.loads(result.stdout)
     assert [fit["cluster"] for fit in answer["fits"]] == ["1.36"]
@@ -109,8 +109,8 @@ def test_each_member_decides_as_its_own_minor_and_dumps_as_the_newest(job, conte
 
 
 @pytest.mark.parametrize(("minor", "fits"), [("1.36", ["1.36", "1.37", "dump"]), ("1.37", [])])
-def test_decide_as_overrides_the_minor_of_every_member(job, contexts, resized, tmp_path, minor, fits):
-    dump = write_objects(tmp_path / "dump.yaml", *resized)
+def test_decide_as_overrides_the_minor_of_every_member(job, contexts, resized_objects, tmp_path, minor, fits):
+    dump = write_objects(tmp_path / "dump.yaml", *resized_objects)
     options = ("--kubeconfig", contexts, "--member", f"dump={dump}", "--decide-as", minor, "-o", "json")
     result = _run("-f", job, *options)
     assert sorted(fit["cluster"] for fit in json.loads(result.stdout)["fits"]) == fits

@@ -120,7 +120,7 @@ async def test_a_pod_that_is_bound_stops_waiting_and_one_created_anew_is_moved(f
     assert await _best(fleet, workload_of(JOB)) is None
     _put(informers, SHARED_NODES, node("n2", "4"))
     write(2, node="n1")
-    assert (member.member(None).waiting, member.statistics()) == ([], {"nodes": 2, "pods": 1})
+    assert (member.member(None).waiting, member.statistics()) == ([], {"nodes": 2, "pods": 1, "decidesAs": "1.37"})
     (running_pod,) = pods.list()
     assert running_pod.uid is running_pod.key
     # Deleted and created again while nothing was watched.
@@ -128,7 +128,7 @@ async def test_a_pod_that_is_bound_stops_waiting_and_one_created_anew_is_moved(f
     assert [member._state.cache.pods_on(name) != [] for name in ("n1", "n2")] == [False, True]
     write(4)
     assert [item.uid for item in member.member(None).waiting] == ["uid-4"]
-    assert member.statistics() == {"nodes": 2, "pods": 1}
+    assert member.statistics() == {"nodes": 2, "pods": 1, "decidesAs": "1.37"}
     # What is older than the deletion stays away.
     write(3, node="n2")
     assert [item.uid for item in member.member(None).waiting] == ["uid-4"]

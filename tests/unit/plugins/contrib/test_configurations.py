@@ -10,6 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from podium.cli.exit_codes import EXIT_NO
 from podium.cli.main import main
 
 VERSION = "kubescheduler.config.k8s.io/v1"
@@ -163,7 +164,7 @@ def test_a_configuration_of_scheduler_plugins_is_read_as_it_is(tmp_path: Path, n
 def test_versions_that_are_no_longer_served_are_refused(tmp_path: Path, version: str) -> None:
     plugins, args = SHIPPED["system calls"]
     result = check(tmp_path, plugins, args, f"kubescheduler.config.k8s.io/{version}")
-    assert result.exit_code == 1
+    assert result.exit_code == EXIT_NO
     assert f'apiVersion: Unsupported value: "kubescheduler.config.k8s.io/{version}"' in result.stderr
     assert f'supported values: "{VERSION}"' in result.stderr
 
@@ -190,7 +191,7 @@ def test_versions_that_are_no_longer_served_are_refused(tmp_path: Path, version:
 def test_args_are_read_strictly(tmp_path: Path, name: str, plugin: str, change: Json, problem: str) -> None:
     plugins, args = SHIPPED[name]
     result = check(tmp_path, plugins, {**args, plugin: {**args[plugin], **change}})
-    assert result.exit_code == 1
+    assert result.exit_code == EXIT_NO
     assert f'initializing plugin "{plugin}": ' in result.stderr
     assert problem.format(plugin) in result.stderr
     with_kind = {"apiVersion": VERSION, "kind": f"{plugin}Args"}
