@@ -24,13 +24,14 @@ from podium.engine.derivation.pods import named_pod
 from podium.engine.derivation.workload_kinds import templates_in
 from podium.engine.errors import ManifestError
 from podium.engine.files import LocatedManifest
-from podium.engine.gangs import Gang, gang_of, try_gang
+from podium.engine.gangs import Gang, gang_of, restrict, try_gang
 from podium.engine.manifests import Manifest, as_manifest, resource_of
 from podium.engine.placement import Placement
 from podium.framework.cycle.search import filter_all
 from podium.insight.cluster import Cluster
 from podium.insight.fixes import Fixes
 from podium.insight.moments import UnclearError, first_place, is_plain
+from podium.insight.node_edits import HOSTNAME
 from podium.insight.outlook import Outlook, PodOutlook, Verdict
 from podium.insight.pod_ends import PodEnd, grace_s, pod_end
 from podium.insight.possible_nodes import partners_of, possible_nodes
@@ -244,19 +245,40 @@ class Forecast:
 
     def _after_ends(self, pod: Pod, gang: Gang | None) -> Sequence[str]:
         """Return the nodes on which the pod fits, or its gang, once pods have ended that end by themselves."""
-        if nodes := self._fitting(self._without_finite, pod, gang):
-            return nodes
+        nodes = self._fitting(self._without_finite, pod, gang)
         if gang is None:
-            # The room that they leave may be enough with a preemption.
-            placement = self._without_finite.fork().place_with_its_claims(pod)
-            if placement.nominated_node is not None and placement.victims:
-                return [placement.nominated_node]
-        # Those that the pod must be near may be the last to end.
+            # Or with a preemption, if some leave before others, or others take the room.
+            nodes = list(dict.fromkeys((*nodes, *self._nodes_to_preempt_on(self._without_finite, pod))))
+        # Those that the pod must be near may come only then.
+        if nodes or (nodes := self._fitting(self._refilled_without(pod), pod, gang)):
+            return nodes
+        # Or be the last to end.
         partners = {partner.key for partner in partners_of(self._rehearsal.world, pod)} & self._finite
         if not partners:
             return ()
         leaving = self._finite - partners
         return self._fitting(self._rehearsal.world_without(lambda item: item.key in leaving), pod, gang)
+
+    def _nodes_to_preempt_on(self, world: Cluster, pod: Pod) -> Sequence[str]:
+        """Return nodes on which a preemption gives room to the pod, one at a time; at most `_NODES_MAX`."""
+        if pod.spec.preemption_policy == _NEVER or pod.priority <= self._lowest_priority:
+            return ()
+        nodes: list[str] = []
+        for name in self._possible(pod, None)[:_NODES_MAX]:
+            placement = world.fork().place_with_its_claims(restrict(pod, {HOSTNAME: name}))
+            if placement.nominated_node is not None and placement.victims:
+                nodes.append(placement.nominated_node)
+        return nodes
+
+    def _refilled_without(self, pod: Pod) -> Cluster:
+        """Return the world after these ends in which the other waiting pods have had their attempts."""
+        world = self._refilled_world
+        placed_pod = world.store.get(PODS, pod.key)
+        if placed_pod is None or not placed_pod.node_name:
+            return world
+        world = world.fork()
+        world.drop(PODS, placed_pod)
+        return world
 
     def _fitting(self, world: Cluster, pod: Pod, gang: Gang | None) -> Sequence[str]:
         """Return the nodes on which the pod fits, or its gang."""
@@ -290,6 +312,17 @@ class Forecast:
     def _without_finite(self) -> Cluster:
         """The world after the end of all pods that end by themselves."""
         return self._rehearsal.world_without(lambda pod: pod.key in self._finite)
+
+    @cached_property
+    def _refilled_world(self) -> Cluster:
+        """The world after these ends and an attempt at each waiting pod, in the order of the queue."""
+        world = self._without_finite.fork()
+        order = {key: number for number, key in enumerate(self._rehearsal.first_attempts)}
+        waiting_pods = [pod for pod in world.store.objects(PODS).values() if not pod.node_name]
+        for pod in sorted(waiting_pods, key=lambda pod: (-pod.priority, order.get(pod.key, len(order)))):
+            if not pod.is_terminating and gang_of(world, pod) is None:
+                world.place_without_preemption(pod)
+        return world
 
     @cached_property
     def _empty_world(self) -> Cluster:

@@ -35,12 +35,12 @@ def possible_nodes(cluster: Cluster, emptied: Cluster, pod: Pod) -> Sequence[str
         ScheduleError: a plugin failed.
     """
     blockers = _blockers(emptied, pod)
-    snapshot, possible = blockers.snapshot, _not_ruled_out(blockers)
+    possible = _not_ruled_out(blockers)
     if pod_terms(pod).required_affinity and (beside := _beside_partners(cluster, emptied, pod)) is not None:
         possible |= beside
     elif pod_terms(pod).required_affinity:
         possible = _not_ruled_out(blockers, without_affinity=True)
-    return [snapshot.name(row) for row in snapshot.order[possible[snapshot.order]].tolist()]
+    return _names(blockers, possible)
 
 
 def _beside_partners(cluster: Cluster, emptied: Cluster, pod: Pod) -> BoolArray | None:
@@ -49,11 +49,20 @@ def _beside_partners(cluster: Cluster, emptied: Cluster, pod: Pod) -> BoolArray 
     Shape: one entry per row of the snapshot.
     """
     partners = list(partners_of(cluster, pod))
-    # One that is still to be placed may come to any node.
-    if len(partners) > _PARTNERS_MAX or any(not partner.node_name for partner in partners):
+    placed_partners = [partner for partner in partners if partner.node_name]
+    if len(partners) > _PARTNERS_MAX or (partners != placed_partners and len(pod_terms(pod).required_affinity) > 1):
         return None
+    groups = [*([partner] for partner in placed_partners), placed_partners]
+    for partner in partners:
+        if not partner.node_name:
+            # One that is still to be placed may come to any node that is not ruled out for itself.
+            blockers = _blockers(emptied, partner)
+            names = _names(blockers, _not_ruled_out(blockers, without_affinity=True))
+            if len(groups) + len(names) > _PARTNERS_MAX:
+                return None
+            groups += ([partner.on_node(name)] for name in names)
     possible = np.zeros(len(emptied.engine_to_ask.cache.snapshot().nodes), np.bool_)
-    for stay in [*([partner] for partner in partners), partners]:
+    for stay in groups:
         world = emptied.fork()
         for partner in stay:
             if world.store.get(PODS, partner.key) is None:
@@ -73,6 +82,12 @@ def partners_of(cluster: Cluster, pod: Pod) -> Iterator[Pod]:
             term.matches(metadata.namespace, metadata.labels, labels) for term in terms
         ):
             yield candidate
+
+
+def _names(blockers: Blockers, rows: BoolArray) -> Sequence[str]:
+    """Return the names of the nodes of these rows, in node order."""
+    snapshot = blockers.snapshot
+    return [snapshot.name(row) for row in snapshot.order[rows[snapshot.order]].tolist()]
 
 
 def _not_ruled_out(blockers: Blockers, *, without_affinity: bool = False) -> BoolArray:

@@ -13,6 +13,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
+from podium.cli.exit_codes import EXIT_NO
 from podium.cli.main import main
 from podium.recording.entries import DECIDED, PUT, REMOVE, item_of
 from podium.recording.replay import entries_of
@@ -91,7 +92,7 @@ def _differ(first: _Found, second: _Found) -> bool:
 
 def _wrong_of_diff(directory: Path, place: int, first: Side | None, second: Side | None) -> list[str]:
     result = CliRunner().invoke(main, ["diff", str(directory / "one"), str(directory / "other"), "-o", "json"])
-    if result.exit_code != 1:
+    if result.exit_code != EXIT_NO:
         return [f"diff ends with {result.exit_code}: {result.output}"]
     answer = json.loads(result.stdout)
     sides = [side["decision"] and Side(side["decision"]["pod"], side["event"]) for side in answer["sides"]]
@@ -109,7 +110,7 @@ def _wrong_of_replay(
     plugin_options = [part for reference in references for part in ("--plugin", reference)]
     arguments = ["replay", str(directory / "one"), "--config", str(config), *plugin_options, "--expect", "-o", "json"]
     result = CliRunner().invoke(main, arguments)
-    if result.exit_code != 1:
+    if result.exit_code != EXIT_NO:
         return [f"replay ends with {result.exit_code}: {result.output}"]
     differing, summary = (json.loads(line) for line in result.stdout.splitlines())
     recorded_row, replayed_row = differing["recorded"], differing["replayed"]

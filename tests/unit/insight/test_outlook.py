@@ -166,6 +166,20 @@ def test_a_pod_that_still_waits_may_be_the_one_to_be_near() -> None:
     assert only(outlook("default/web", *objects[:2], near)).verdict is Verdict.NEVER
 
 
+def test_a_pod_that_still_waits_must_leave_room_for_the_one_near_it() -> None:
+    objects = [node("n1", "4"), running("service", "3"), waiting("db", "2", labels={"app": "db"})]
+    near = waiting("web", "3", affinity=_near("db"))
+    assert only(outlook("default/web", *objects, near)).verdict is Verdict.NEVER
+    assert only(outlook("default/web", node("n2", "3"), *objects, near)).verdict is Verdict.NEVER
+
+
+def test_a_pod_to_be_near_may_come_when_others_have_ended() -> None:
+    once = running("once", "4", restartPolicy="Never")
+    objects = [node("n1", "4"), once, waiting("db", "2", labels={"app": "db"})]
+    entry = only(outlook("default/web", *objects, waiting("web", "2", affinity=_near("db"))))
+    assert ([end.pod for end in entry.ends], list(entry.nodes)) == (["default/once"], ["n1"])
+
+
 def test_a_gated_pod_and_one_that_is_deleted_say_so() -> None:
     entry_pod = waiting("web", schedulingGates=[{"name": "example.com/quota"}])
     entry = only(outlook("default/web", node("n1", "4"), entry_pod))
@@ -276,3 +290,13 @@ def test_ends_may_leave_enough_room_for_a_preemption() -> None:
     entry = only(outlook("default/web", *objects, waiting("web", "4", preemptionPolicy="PreemptLowerPriority")))
     assert entry.verdict is Verdict.LATER
     assert ([end.pod for end in entry.ends], list(entry.nodes)) == (["default/once"], ["n1"])
+
+
+def test_nodes_where_ends_leave_enough_room_for_a_preemption_are_named_beside_those_with_room() -> None:
+    objects = [
+        *(node("n1", "4"), running("low", "2", priority=-1), running("first", "2", restartPolicy="Never")),
+        *(node("n2", "4"), running("second", "4", "n2", restartPolicy="Never")),
+    ]
+    entry = only(outlook("default/web", *objects, waiting("web", "4", preemptionPolicy="PreemptLowerPriority")))
+    assert sorted(entry.nodes) == ["n1", "n2"]
+    assert {end.pod for end in entry.ends} == {"default/first", "default/second"}
