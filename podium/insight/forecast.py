@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Final
 
@@ -44,6 +45,8 @@ from podium.objects.resource_types import PODS
 _NODES_MAX: Final = 10
 _ENDS_MAX: Final = 20
 _FIXES_MAX: Final = 3
+_PARTNERS_MAX: Final = 10
+"""The number of pods to be near, each of which is tried as the last one to end."""
 _AT_ONCE_S: Final = 1.0
 _NEVER: Final = "Never"
 """The policy of a pod that preempts nobody."""
@@ -232,11 +235,14 @@ class Forecast:
         if gang is not None and gang.problem:
             return PodOutlook(pod.key, Verdict.NEVER, ahead=ahead, why=gang.problem)
         if self._ends_by_node and (nodes := self._after_ends(pod, gang)):
-            ends = [end for node in nodes for end in self._ends_by_node.get(node, ())]
-            if ends:
-                return PodOutlook(
-                    pod.key, Verdict.LATER, ends=ends[:_ENDS_MAX], nodes=nodes[:_NODES_MAX], ahead=ahead, why=why
-                )
+            # With none on its nodes, ends elsewhere open them: of pods that keep it off, say.
+            ends_by_node = [self._ends_by_node.get(node, ()) for node in nodes]
+            ends = [
+                end for ends in (ends_by_node if any(ends_by_node) else self._ends_by_node.values()) for end in ends
+            ]
+            return PodOutlook(
+                pod.key, Verdict.LATER, ends=ends[:_ENDS_MAX], nodes=nodes[:_NODES_MAX], ahead=ahead, why=why
+            )
         if nodes := self._possible(pod, gang):
             return PodOutlook(pod.key, Verdict.LATER, nodes=nodes[:_NODES_MAX], ahead=ahead, why=why)
         return PodOutlook(
@@ -254,10 +260,10 @@ class Forecast:
             return nodes
         # Or be the last to end.
         partners = {partner.key for partner in partners_of(self._rehearsal.world, pod)} & self._finite
-        if not partners:
-            return ()
-        leaving = self._finite - partners
-        return self._fitting(self._rehearsal.world_without(lambda item: item.key in leaving), pod, gang)
+        names: dict[str, None] = {}
+        for stay in [partners, *({partner} for partner in sorted(partners)[:_PARTNERS_MAX])] if partners else ():
+            names |= dict.fromkeys(self._fitting(self._world_after(self._finite - stay), pod, gang))
+        return list(names)
 
     def _nodes_to_preempt_on(self, world: Cluster, pod: Pod) -> Sequence[str]:
         """Return nodes on which a preemption gives room to the pod, one at a time; at most `_NODES_MAX`."""
@@ -308,10 +314,14 @@ class Forecast:
         """The keys of the pods that end by themselves."""
         return {end.pod for ends in self._ends_by_node.values() for end in ends}
 
+    def _world_after(self, ends: AbstractSet[str]) -> Cluster:
+        """Return the world after the ends of these pods."""
+        return self._rehearsal.world_without(lambda pod: pod.key in ends)
+
     @cached_property
     def _without_finite(self) -> Cluster:
         """The world after the end of all pods that end by themselves."""
-        return self._rehearsal.world_without(lambda pod: pod.key in self._finite)
+        return self._world_after(self._finite)
 
     @cached_property
     def _refilled_world(self) -> Cluster:

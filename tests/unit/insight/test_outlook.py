@@ -13,7 +13,7 @@ from podium.insight.outlook import Outlook, PodOutlook, Verdict
 from podium.lib.clock import ManualClock
 from podium.lib.time_limit import TimeIsUpError, TimeLimit
 from tests.gang_manifests import UPSTREAM, group, member, members
-from tests.manifests import HOSTNAME, Json, node, pod
+from tests.manifests import HOSTNAME, ZONE, Json, node, pod
 
 AT = "2026-03-01T12:00:00Z"
 EARLIER = "2026-03-01T11:00:00Z"
@@ -178,6 +178,28 @@ def test_a_pod_to_be_near_may_come_when_others_have_ended() -> None:
     objects = [node("n1", "4"), once, waiting("db", "2", labels={"app": "db"})]
     entry = only(outlook("default/web", *objects, waiting("web", "2", affinity=_near("db"))))
     assert ([end.pod for end in entry.ends], list(entry.nodes)) == (["default/once"], ["n1"])
+
+
+def test_one_of_the_pods_to_be_near_may_end_last() -> None:
+    labels, near = {"app": "db"}, _near("db")
+    near["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][0]["topologyKey"] = ZONE
+    objects = [
+        *(node(name, "4", labels={ZONE: "a"}) for name in ("n1", "n2")),
+        *(running(f"once-{name}", "4", name, labels=labels, restartPolicy="Never") for name in ("n1", "n2")),
+    ]
+    here = {"nodeSelector": {HOSTNAME: "n1"}}
+    entry = only(outlook("default/web", *objects, waiting("web", "2", affinity=near, **here)))
+    assert ([end.pod for end in entry.ends], list(entry.nodes)) == (["default/once-n1"], ["n1"])
+
+
+def test_the_end_of_a_pod_elsewhere_may_open_a_node() -> None:
+    far = _near("web")["podAffinity"]
+    far["requiredDuringSchedulingIgnoredDuringExecution"][0]["topologyKey"] = ZONE
+    once = running("once", "4", restartPolicy="Never", affinity={"podAntiAffinity": far})
+    objects = [*(node(name, "4", labels={ZONE: "a"}) for name in ("n1", "n2")), once]
+    here = {"nodeSelector": {HOSTNAME: "n2"}}
+    entry = only(outlook("default/web", *objects, waiting("web", "2", labels={"app": "web"}, **here)))
+    assert ([end.pod for end in entry.ends], list(entry.nodes)) == (["default/once"], ["n2"])
 
 
 def test_a_gated_pod_and_one_that_is_deleted_say_so() -> None:
