@@ -51,6 +51,16 @@ class Attempt(msgspec.Struct, frozen=True):
         return (self.info,)
 
 
+def still_waiting(lookup: Callable[[str], Pod | None], pod: Pod) -> Pod | None:
+    """Return the pod's latest version, or None if it was deleted, recreated or bound meanwhile.
+
+    Args:
+        lookup: the latest version of the pod with that key that the API server has sent.
+    """
+    current = lookup(pod.key)
+    return None if current is None or current.uid != pod.uid or current.node_name else current
+
+
 class FailureHandler:
     """Requeues pods and records Events; the caller sends the status that is returned.
 
@@ -76,8 +86,7 @@ class FailureHandler:
 
     def waiting(self, pod: Pod) -> Pod | None:
         """Return the pod's latest version, or None if it was deleted, recreated or bound during the suspension."""
-        current = self._lookup(pod.key)
-        return None if current is None or current.uid != pod.uid or current.node_name else current
+        return still_waiting(self._lookup, pod)
 
     def does_not_fit(self, attempt: Attempt, error: FitError, nominated_node_name: str | None) -> StatusWrite | None:
         """Let the pod wait for an event that may help: no node fits, or the chosen node was rejected.

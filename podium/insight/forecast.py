@@ -157,8 +157,7 @@ class Forecast:
             nodes: those on which it may run.
         """
         world, rehearsal = self._rehearsal.world, self._rehearsal
-        may_preempt = pod.spec.preemption_policy != _NEVER and pod.priority > self._lowest_priority
-        if self.is_partial or may_preempt or self._keeps_pods_off or not is_plain(world, pod):
+        if self.is_partial or self._may_preempt(pod) or self._keeps_pods_off or not is_plain(world, pod):
             return None
         newcomers = world.store.objects(PODS).keys() - self._world_now.store.objects(PODS).keys()
         try:
@@ -185,6 +184,10 @@ class Forecast:
         # So that equal questions have equal answers.
         world.engine_to_ask.rotation.next_start = start
         return placement
+
+    def _may_preempt(self, pod: Pod) -> bool:
+        """Return whether there is a pod that this one could preempt by its priority, now or later."""
+        return pod.spec.preemption_policy != _NEVER and pod.priority > self._lowest_priority
 
     @cached_property
     def _lowest_priority(self) -> int:
@@ -237,9 +240,8 @@ class Forecast:
         if self._ends_by_node and (nodes := self._after_ends(pod, gang)):
             # With none on its nodes, ends elsewhere open them: of pods that keep it off, say.
             ends_by_node = [self._ends_by_node.get(node, ()) for node in nodes]
-            ends = [
-                end for ends in (ends_by_node if any(ends_by_node) else self._ends_by_node.values()) for end in ends
-            ]
+            groups = ends_by_node if any(ends_by_node) else self._ends_by_node.values()
+            ends = [end for group in groups for end in group]
             return PodOutlook(
                 pod.key, Verdict.LATER, ends=ends[:_ENDS_MAX], nodes=nodes[:_NODES_MAX], ahead=ahead, why=why
             )
@@ -267,7 +269,7 @@ class Forecast:
 
     def _nodes_to_preempt_on(self, world: Cluster, pod: Pod) -> Sequence[str]:
         """Return nodes on which a preemption gives room to the pod, one at a time; at most `_NODES_MAX`."""
-        if pod.spec.preemption_policy == _NEVER or pod.priority <= self._lowest_priority:
+        if not self._may_preempt(pod):
             return ()
         nodes: list[str] = []
         for name in self._possible(pod, None)[:_NODES_MAX]:

@@ -23,7 +23,7 @@ from podium.objects.amounts import amount_text
 from podium.objects.core import Container, Node, Pod, Taint
 from podium.objects.requests import filter_requests
 from podium.objects.selectors import compile_node_selector
-from podium.objects.tolerations import is_tolerated
+from podium.objects.tolerations import is_tolerated, taint_text
 
 _SKEW_MAX = 2**31 - 1
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -126,8 +126,7 @@ def _taints(pod: Pod, snapshot: Snapshot) -> Iterator[Wish]:
             if pod.spec.tolerations
             else operation("add", pointer_path, [toleration])
         )
-        text_of_first = f"{first.key}={first.value}:{first.effect}" if first.value else f"{first.key}:{first.effect}"
-        text = f"tolerate the taint {text_of_first if len(group) == 1 else first.key}"
+        text = f"tolerate the taint {taint_text(first) if len(group) == 1 else first.key}"
         edit = pod_edit(EditKind.TOLERATE_TAINT, pod, [patch], text, 0.0 if len(group) == 1 else 0.5)
         yield Wish(f"taint {toleration}", "TaintToleration", edit)
 

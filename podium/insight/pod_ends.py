@@ -15,7 +15,7 @@ from typing import Any, Final
 from podium.engine.cluster import stays_on_node
 from podium.engine.derivation.control_objects import ControlObjects, count_at, items_at, mapping_at
 from podium.objects.core import Pod
-from podium.objects.times import format_time, parse_time
+from podium.objects.times import format_time, time_or_none
 
 _GRACE_S: Final = 30
 """The grace period of a pod that names none."""
@@ -61,9 +61,9 @@ def pod_end(pod: Pod, now_s: float) -> PodEnd | None:
     A time that has passed has not been kept, so that no time is known any more.
     """
     if pod.is_terminating:
-        return _not_before(now_s, pod, "it is being deleted", _seconds(pod.metadata.deletion_timestamp))
+        return _not_before(now_s, pod, "it is being deleted", time_or_none(pod.metadata.deletion_timestamp))
     deadline_s = pod.spec.active_deadline_seconds
-    if deadline_s is not None and (started_s := _seconds(pod.status.start_time)) is not None:
+    if deadline_s is not None and (started_s := time_or_none(pod.status.start_time)) is not None:
         return _not_before(
             now_s, pod, f"its activeDeadlineSeconds of {deadline_s}", started_s + deadline_s, grace_s(pod)
         )
@@ -80,7 +80,7 @@ def job_deadlines(objects: ControlObjects, now_s: float) -> Mapping[str, float]:
     deadlines: dict[str, float] = {}
     for key, job in objects.of_kind("Job").items():
         seconds = count_at(job, "spec", "activeDeadlineSeconds", default=_NO_DEADLINE)
-        started_s = _seconds(mapping_at(job, "status").get("startTime"))
+        started_s = time_or_none(mapping_at(job, "status").get("startTime"))
         is_over = any(
             condition.get("type") in ("Complete", "Failed") and condition.get("status") == "True"
             for condition in items_at(job, "status", "conditions")
@@ -101,11 +101,3 @@ def _not_before(now_s: float, pod: Pod, reason: str, at_s: float | None, delay_s
     if at_s + delay_s < now_s:
         return PodEnd(pod.key, pod.node_name, f"{reason}, which was due by {format_time(at_s + delay_s)}")
     return PodEnd(pod.key, pod.node_name, reason, at_s + delay_s)
-
-
-def _seconds(time: object) -> float | None:
-    """Return the time in seconds since the epoch; None if it is no timestamp."""
-    try:
-        return parse_time(time) if isinstance(time, str) else None
-    except ValueError:
-        return None

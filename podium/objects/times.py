@@ -23,6 +23,14 @@ def parse_time(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
+def time_or_none(text: object) -> float | None:
+    """Return a timestamp as `parse_time` does; None if it is none."""
+    try:
+        return parse_time(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
 def format_time(epoch_s: float) -> str:
     """Format seconds since the epoch as the API's Time: whole seconds, the fraction cut off."""
     return f"{_second(math.floor(epoch_s))}Z"

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 import podium
 from podium.objects.core import Node
-from podium.objects.times import parse_time
+from podium.objects.times import time_or_none
 from podium.shards.rendezvous import owner
 
 GROUP_LABEL: Final = "podium/shard-group"
@@ -132,15 +132,8 @@ class MemberLease:
             announcement=_announcement(name, annotations),
             version=str(annotations.get(VERSION) or ""),
             protocol=str(annotations.get(PROTOCOL) or ""),
-            renewed_at_s=_seconds(spec.get("renewTime")),
+            renewed_at_s=time_or_none(spec.get("renewTime")) or 0.0,
         )
-
-
-def _seconds(text: object) -> float:
-    try:
-        return parse_time(str(text))
-    except ValueError:
-        return 0.0
 
 
 def _table(value: object) -> Mapping[str, Any]:

@@ -152,11 +152,18 @@ def check_nobody_forgotten(app: ObservedApp, pods: list[Json], nodes: list[Json]
             continue
         if "deletionTimestamp" in pod["metadata"] or pod["metadata"]["uid"] in left_alone:
             continue
-        other_pods = [_with_default_scheduler(other_pod) for other_pod in pods if other_pod is not pod]
-        subject = _with_default_scheduler(pod)
-        answer = Evaluator().answer(Scenario(objects=[*nodes, *other_pods, *besides], pod=subject))
-        if answer.get("feasible"):
-            raise Violation("forgotten", f"{pod['metadata']['name']} waits, and fits on {answer['feasible']}")
+        check_fits_nowhere(pod, pods, [*nodes, *besides])
+
+
+def check_fits_nowhere(pod: Json, pods: list[Json], objects: list[Json]) -> None:
+    """No node takes a pod that waits.
+
+    Args: `objects` are the nodes, and the other objects that matter beside the pods.
+    """
+    other_pods = [_with_default_scheduler(other_pod) for other_pod in pods if other_pod is not pod]
+    answer = Evaluator().answer(Scenario(objects=[*objects, *other_pods], pod=_with_default_scheduler(pod)))
+    if answer.get("feasible"):
+        raise Violation("forgotten", f"{pod['metadata']['name']} waits, and fits on {answer['feasible']}")
 
 
 def _with_default_scheduler(pod: Json) -> Json:

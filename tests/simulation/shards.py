@@ -7,16 +7,11 @@ left its node; after every calm no pod waits that would fit, and the members hav
 from __future__ import annotations
 
 import asyncio
-import gc
-import logging
-import time
-import traceback
 from datetime import UTC, datetime
 from random import Random
 from typing import Any, Final
 
 import anyio
-import structlog
 
 from podium.cli.options.shards import shard_configuration
 from podium.config import IN_TREE_PLUGINS, KubeSchedulerConfiguration, load
@@ -26,7 +21,6 @@ from podium.daemon.faces import FACES, stall_watch
 from podium.daemon.options import Options
 from podium.daemon.scheduler import Scheduler
 from podium.framework.profile.runtime import points_of
-from podium.insight.evaluate.scenarios import Evaluator, Scenario
 from podium.plugins import IN_TREE
 from podium.plugins.shards import Shards
 from podium.plugins.shared.shard_state import ShardState
@@ -39,7 +33,7 @@ from tests.simulation import checkers, random_objects
 from tests.simulation.actors import Actors
 from tests.simulation.checkers import Violation
 from tests.simulation.network import SimulatedLoop, client_name
-from tests.simulation.simulation import History
+from tests.simulation.simulation import History, quietly, run_seed
 from tests.virtual_time import START_S, LoopClock
 
 MEMBERS: Final = ("m1", "m2", "m3")
@@ -310,16 +304,7 @@ def check_nobody_forgotten(pods: list[Any], nodes: list[Any]) -> None:
             continue
         if "deletionTimestamp" in pod["metadata"]:
             continue
-        other_pods = [_with_default_scheduler(other_pod) for other_pod in pods if other_pod is not pod]
-        answer = Evaluator().answer(Scenario(objects=[*nodes, *other_pods], pod=_with_default_scheduler(pod)))
-        if answer.get("feasible"):
-            raise Violation("forgotten", f"{pod['metadata']['name']} waits, and fits on {answer['feasible']}")
-
-
-def _with_default_scheduler(pod: Any) -> Any:
-    if pod["spec"]["schedulerName"] != random_objects.OURS:
-        return pod
-    return {**pod, "spec": {**pod["spec"], "schedulerName": "default-scheduler"}}
+        checkers.check_fits_nowhere(pod, pods, nodes)
 
 
 def _check_no_surprise(member: Member) -> None:
@@ -330,32 +315,10 @@ def _check_no_surprise(member: Member) -> None:
 def simulate_shards(seed: int, steps: int) -> History:
     """Run a seed to its end, or to the first violation."""
     history = History(seed)
-    started_s = time.process_time()
-    with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
-        try:
-            runner.run(ShardSimulation(history, steps).run())
-        except* Violation as group:
-            history.violation = first_violation(group)
-            history.lines.append(f"VIOLATION {history.violation}")
-        finally:
-            history.simulated_s = runner.get_loop().time()
-            history.cpu_s = time.process_time() - started_s
-            # The daemons freeze what they find at their start; the next run must not carry this one's objects along.
-            gc.unfreeze()
-    return history
+    return run_seed(history, lambda: ShardSimulation(history, steps).run())
 
 
 def simulate_shards_quietly(job: tuple[int, int]) -> History:
     """Run a seed for a number of steps, without the members' own log."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    try:
-        return simulate_shards(*job)
-    except Exception as error:  # noqa: BLE001 - whatever it is
-        # A group of errors does not find its way back from another process.
-        raise RuntimeError(f"seed {job[0]}:\n{''.join(traceback.format_exception(error))}") from None
-
-
-def first_violation(group: BaseExceptionGroup[Violation]) -> Violation:
-    """Return the first one of nested groups."""
-    first = group.exceptions[0]
-    return first_violation(first) if isinstance(first, BaseExceptionGroup) else first
+    seed, steps = job
+    return quietly(seed, lambda: simulate_shards(seed, steps))

@@ -13,6 +13,7 @@ import hashlib
 import logging
 import time
 import traceback
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -82,30 +83,43 @@ def simulate(
         recorded_to: each life of podium leaves a recording in this directory.
     """
     history = History(seed)
+    return run_seed(
+        history,
+        lambda: _Simulation(history, steps, trial, devices=devices, gangs=gangs, recorded_to=recorded_to).run(),
+    )
+
+
+def run_seed(history: History, simulate_seed: Callable[[], Coroutine[Any, Any, None]]) -> History:
+    """Simulate a seed to its end, or to the first violation, and return its history."""
     started_s = time.process_time()
     with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
         try:
-            runner.run(_Simulation(history, steps, trial, devices=devices, gangs=gangs, recorded_to=recorded_to).run())
+            runner.run(simulate_seed())
         except* Violation as group:
             history.violation = _first(group)
             history.lines.append(f"VIOLATION {history.violation}")
         finally:
             history.simulated_s = runner.get_loop().time()
             history.cpu_s = time.process_time() - started_s
-            # The daemon freezes what it finds at its start; the next run must not carry this one's objects along.
+            # Daemons freeze what they find at their start; the next run must not carry this one's objects along.
             gc.unfreeze()
     return history
 
 
 def simulate_quietly(job: tuple[int, int, bool, bool], recorded_to: Path | None = None) -> History:
     """A seed, a number of steps, whether there are devices and whether there are gangs; without podium's own log."""
+    seed, steps, devices, gangs = job
+    return quietly(seed, lambda: simulate(seed, steps, devices=devices, gangs=gangs, recorded_to=recorded_to))
+
+
+def quietly(seed: int, run: Callable[[], History]) -> History:
+    """Run a seed without podium's own log."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     try:
-        seed, steps, devices, gangs = job
-        return simulate(seed, steps, devices=devices, gangs=gangs, recorded_to=recorded_to)
+        return run()
     except Exception as error:  # noqa: BLE001 - whatever it is
         # A group of errors does not find its way back from another process.
-        raise RuntimeError(f"seed {job[0]}:\n{''.join(traceback.format_exception(error))}") from None
+        raise RuntimeError(f"seed {seed}:\n{''.join(traceback.format_exception(error))}") from None
 
 
 def _first(group: BaseExceptionGroup[Violation]) -> Violation:

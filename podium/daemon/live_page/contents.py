@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -20,9 +19,9 @@ from podium.daemon.queue_page import sendable
 from podium.engine.flight_recorder import FlightRecorder, RecordedAttempt, Result
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.lib.clock import Clock
-from podium.objects.core import Pod, Taint
 from podium.objects.resource_names import CPU, MEMORY
-from podium.objects.times import parse_time
+from podium.objects.times import time_or_none
+from podium.objects.tolerations import taint_text
 from podium.objects.topology_labels import ZONE
 from podium.queues import QueueListing, QueueState
 
@@ -105,23 +104,11 @@ async def node_rows(snapshot: Snapshot) -> dict[str, Row]:
                 for name in node.status.allocatable
                 if name not in _SHOWN_ALONE
             }
-            taints = [sendable(_taint_text(taint)) for taint in node.spec.taints]
+            taints = [sendable(taint_text(taint)) for taint in node.spec.taints]
             zone = node.metadata.labels.get(ZONE, "")
             rows[node.name] = (zone, *amounts, sendable(reason), taints, extra_amounts)
         await checkpoint()
     return rows
-
-
-def _taint_text(taint: Taint) -> str:
-    """Write a taint as kubectl does."""
-    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
-
-
-def _created_s(pod: Pod) -> float | None:
-    """Return the time when the pod was created, in seconds since the epoch; None if nothing says it."""
-    with suppress(ValueError):
-        return None if pod.metadata.creation_timestamp is None else parse_time(pod.metadata.creation_timestamp)
-    return None
 
 
 class QueueRows:
@@ -169,7 +156,7 @@ class QueueRows:
             entry.attempts,
             entry.nominated_node_name,
             entry.queued_s,
-            _created_s(entry.pod),
+            time_or_none(entry.pod.metadata.creation_timestamp),
             [entry.gating_plugin] if entry.gating_plugin else list(plugins),
             sendable(entry.reason[:_REASON_MAX]),
             None if next_try is None else next_try.at_s,

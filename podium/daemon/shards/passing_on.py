@@ -10,6 +10,7 @@ from typing import Final
 import anyio
 
 from podium.binder import ApiClient
+from podium.daemon.failures import still_waiting
 from podium.daemon.shards.pod_handler import ShardPodHandler
 from podium.engine.flight_recorder import AttemptObserver
 from podium.lib.log import get_logger
@@ -74,8 +75,8 @@ class PassingOn(AttemptObserver):
             writers.release()
 
     async def _pass_on(self, pod: Pod) -> None:
-        current = self._lookup(pod.key)
-        if current is None or current.uid != pod.uid or current.node_name:
+        current = still_waiting(self._lookup, pod)
+        if current is None:
             return
         role, visits = self._shards.role(current), Visits.of(current)
         if role is Role.NONE:

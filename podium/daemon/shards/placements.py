@@ -13,6 +13,7 @@ from typing import Final
 import anyio
 
 from podium.binder import ApiClient
+from podium.daemon.failures import still_waiting
 from podium.framework import contract as fwk
 from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError
@@ -107,8 +108,8 @@ class Placements:
         """Leave a pod that cannot be decoded to the handler of pods."""
 
     async def _write(self, pod: Pod, node_name: str) -> bool:
-        current = self._lookup(pod.key)
-        if current is None or current.uid != pod.uid or current.node_name:
+        current = still_waiting(self._lookup, pod)
+        if current is None:
             return False
         visits = replace(Visits.of(current), node=node_name)
         await self._client.patch_status(current, condition=visits.condition())

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from podium.engine.gangs import Gang
 from podium.objects.core import Pod
-from podium.provisioner.provisioning.idle_gangs import gangs_in
 from podium.provisioner.provisioning.plan_basis import PlanBasis
 
 
@@ -43,7 +42,7 @@ def broken_gangs(basis: PlanBasis, node_names: Collection[str]) -> Iterator[Brok
         node_names: the names of Node objects.
     """
     leaving = {state.node.metadata.name for state in basis.nodes if state.is_leaving and state.node}
-    for gang in gangs_in(basis.objects):
+    for gang in basis.gangs:
         running = gang.placed_members
         staying_count = sum(pod.node_name not in leaving and pod.node_name not in node_names for pod in running)
         moving_pods = tuple(pod for pod in running if pod.node_name in node_names)

@@ -8,17 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from podium.engine.gangs import Gang, gangs_of
-from podium.engine.store import ObjectStore
-from podium.provisioner.apis.objects import ClusterObjects
+from podium.engine.gangs import Gang
 from podium.provisioner.provisioning.launching import with_candidates
 from podium.provisioner.provisioning.plan import NodePlan, Plan
 from podium.provisioner.provisioning.plan_basis import PlanBasis
-
-
-def gangs_in(objects: ClusterObjects) -> list[Gang]:
-    """Return the gangs of the cluster, without pods that have ended."""
-    return gangs_of(ObjectStore(objects.others), (pod for pod in objects.pods if not pod.has_ended))
 
 
 def idle_gang_warnings(basis: PlanBasis, plan: Plan) -> Iterator[str]:
@@ -26,7 +19,7 @@ def idle_gang_warnings(basis: PlanBasis, plan: Plan) -> Iterator[str]:
 
     A group whose members must lie in one topology domain has only those of them that the plan puts into one.
     """
-    gangs = gangs_in(basis.objects)
+    gangs = basis.gangs
     if not gangs:
         return
     places = {pod.key: node.name for node in plan.nodes for pod in node.pods}

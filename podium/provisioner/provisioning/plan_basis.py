@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from podium.engine.gangs import Gang, gangs_of
+from podium.engine.store import ObjectStore
 from podium.objects.core import Pod
 from podium.objects.requests import Requests, whole_amounts
 from podium.provisioner.apis.objects import ClusterObjects
@@ -137,6 +139,15 @@ class PlanBasis:
                 self._pods[pod.node_name].append(pod)
         self._prepared: dict[str, PreparedPod] = {}
         self._rooms: dict[StateNode, NodeRoom] = {}
+        self._gangs: Sequence[Gang] | None = None
+
+    @property
+    def gangs(self) -> Sequence[Gang]:
+        """The gangs of the cluster, without pods that have ended."""
+        if self._gangs is None:
+            pods = (pod for pod in self.objects.pods if not pod.has_ended)
+            self._gangs = gangs_of(ObjectStore(self.objects.others), pods)
+        return self._gangs
 
     def prepare(self, pod: Pod) -> PreparedPod:
         """Return the pod as it is planned."""
