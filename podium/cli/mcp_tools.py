@@ -22,6 +22,7 @@ from podium.framework.contract.status import PluginError, ScheduleError
 from podium.insight.cluster import Cluster
 from podium.insight.forecast import locate, outlook_of
 from podium.insight.loading import node_named, pod_named
+from podium.insight.rehearsal import age_of
 from podium.insight.room.make_room import make_room, subject_named
 from podium.insight.steps import Apply, carry_out_steps, read_steps
 from podium.insight.what_if import outcome_of
@@ -185,7 +186,7 @@ class Tools:
         """List the pending pods in the order in which the scheduler tries them, with what it says of each."""
 
         def ask(cluster: Cluster, _: TimeLimit) -> Answer:
-            pending = sorted((pod for pod in cluster.pods if not pod.node_name), key=_age)
+            pending = sorted((pod for pod in cluster.pods if not pod.node_name), key=age_of)
             pods = [_entry(pod) for pod in cluster.in_queue_order(pending)]
             return {"pending": len(pods), "pods": pods[:count]}
 
@@ -239,10 +240,6 @@ def _apply(objects: Any) -> Apply:
     for number, manifest in enumerate(manifests):
         items += unpack_lists(manifest, f"apply[{number}]")
     return Apply("manifests", items)
-
-
-def _age(pod: Pod) -> tuple[str, str]:
-    return pod.metadata.creation_timestamp or "9", pod.key
 
 
 def _entry(pod: Pod) -> Answer:

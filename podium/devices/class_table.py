@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from podium.objects.devices import DeviceClass
-from podium.objects.times import parse_time
+from podium.objects.times import time_or_none
 
 IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 """The resource that every class provides is this and the class's name."""
@@ -55,8 +55,5 @@ def _goes_before(new: DeviceClass, rival: DeviceClass) -> bool:
 
 
 def _created_s(device_class: DeviceClass) -> float:
-    creation_time = device_class.metadata.creation_timestamp
-    try:
-        return float("-inf") if creation_time is None else parse_time(creation_time)
-    except ValueError:
-        return float("-inf")
+    created_s = time_or_none(device_class.metadata.creation_timestamp)
+    return float("-inf") if created_s is None else created_s

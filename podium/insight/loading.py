@@ -24,7 +24,7 @@ from podium.objects.core import Node, Pod
 from podium.objects.errors import FieldError
 from podium.objects.requests import node_allocatable
 from podium.objects.resource_types import NODES, PODS, KubeObject, ResourceType
-from podium.objects.times import parse_time
+from podium.objects.times import time_or_none
 from podium.objects.unreadable import is_partial, unread_field
 
 
@@ -51,10 +51,8 @@ class LoadResult:
 
     def time_s(self, *, is_dump: bool) -> float:
         """Return the time of the objects, in seconds since the epoch: of a dump the latest that is in it, if any is."""
-        try:
-            return parse_time(self.admission.objects.latest_time) if is_dump else self.cluster.store.now_s
-        except ValueError:
-            return self.cluster.store.now_s
+        latest_s = time_or_none(self.admission.objects.latest_time) if is_dump else None
+        return self.cluster.store.now_s if latest_s is None else latest_s
 
     def basis(self) -> dict[str, Any]:
         """Return the minor of Kubernetes that decides, the read errors, and the missing kinds, as JSON values."""

@@ -108,7 +108,7 @@ class Rehearsal(Trial):
         self.waiting = WaitingPods(lambda: self.world, self.original.configuration, self.clock)
         self._failed = self.waiting
         # As they have entered the queue of a scheduler that has run all the time.
-        self.waiting.enter(sorted((pod for pod in self.world.pods if not pod.node_name), key=_age))
+        self.waiting.enter(sorted((pod for pod in self.world.pods if not pod.node_name), key=age_of))
         self.controllers.held_jobs = set()
         deadlines = job_deadlines(self.world.admission.objects, self.start_s)
         for key, at_s in deadlines.items():
@@ -306,6 +306,6 @@ def is_movable(pod: Pod) -> bool:
     return not stays_on_node(pod)
 
 
-def _age(pod: Pod) -> tuple[str, str]:
+def age_of(pod: Pod) -> tuple[str, str]:
     """Return the sort key of pods that enter the queue: the older ones first."""
     return pod.metadata.creation_timestamp or "9", pod.key

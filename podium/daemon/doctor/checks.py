@@ -36,7 +36,7 @@ from podium.framework.contract.status import PluginError
 from podium.lib.clock import Clock
 from podium.objects.api_errors import ApiError, Forbidden, NotFound, Unauthorized, Unreachable
 from podium.objects.resource_types import CUSTOM
-from podium.objects.times import parse_time
+from podium.objects.times import time_or_none
 from podium.server.election import is_held_by_kube_scheduler
 
 MINORS = tuple(int(version.partition(".")[2]) for version in (OLDEST_SERVER, NEWEST.minor))
@@ -376,7 +376,5 @@ async def _check_stray_pods(
 
 
 def _age_s(time: object, clock: Clock) -> float | None:
-    try:
-        return clock.now() - parse_time(str(time))
-    except ValueError:
-        return None
+    time_s = time_or_none(time)
+    return None if time_s is None else clock.now() - time_s

@@ -47,7 +47,7 @@ from podium.engine.manifests import Manifest
 from podium.objects.core import Node, Pod
 from podium.objects.meta import OwnerReference
 from podium.objects.storage import PersistentVolumeClaim
-from podium.objects.times import parse_time
+from podium.objects.times import time_or_none
 
 KINDS: Final = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job")
 """The kinds whose controllers are known."""
@@ -295,11 +295,8 @@ class ControllerManager:
         return sync_daemon_set(workload, pods, self._nodes(), self._outdated, context)
 
     def _now_s(self) -> float:
-        try:
-            return parse_time(self._objects.latest_time)
-        except ValueError:
-            # Only the order of a scale-down depends on the time.
-            return 0.0
+        # Only the order of a scale-down depends on the time.
+        return time_or_none(self._objects.latest_time) or 0.0
 
     def _sibling_pods(self, replica_set: Manifest) -> list[Pod]:
         """Return the pods of all ReplicaSets of the same Deployment."""

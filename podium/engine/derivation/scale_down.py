@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from podium.objects.core import Pod
-from podium.objects.times import parse_time
+from podium.objects.times import time_or_none
 
 _DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 _PHASE_RANKS: Final = {"Pending": 0, "Unknown": 1}
@@ -100,7 +100,7 @@ class _Ranking:
             return 0
         if not time or not second_time:
             return -1 if not time else 1
-        since_s, second_since_s = _parse_time_or_zero(time), _parse_time_or_zero(second_time)
+        since_s, second_since_s = time_or_none(time) or 0.0, time_or_none(second_time) or 0.0
         if self.now_s is None:
             return -1 if since_s > second_since_s else 1
         rank, second_rank = _age_rank(self.now_s - since_s), _age_rank(self.now_s - second_since_s)
@@ -125,10 +125,3 @@ def _deletion_cost(pod: Pod) -> int:
         return int(text)
     except ValueError:
         return 0
-
-
-def _parse_time_or_zero(time: str) -> float:
-    try:
-        return parse_time(time)
-    except ValueError:
-        return 0.0

@@ -29,7 +29,7 @@ from podium.framework.contract.status import Code, Status
 from podium.objects.core import Pod
 from podium.objects.errors import FieldError
 from podium.objects.selectors import EVERYTHING, Selector, compile_selector
-from podium.objects.times import parse_time
+from podium.objects.times import time_or_none
 from podium.objects.unreadable import UnreadableBudget
 from podium.objects.workloads import PodDisruptionBudget, PodDisruptionBudgetStatus
 
@@ -107,15 +107,10 @@ def is_leaving(pod: Pod) -> bool:
 def started_s(pod: Pod) -> float | None:
     """Return the pod's start time; None if it has not started or its start time cannot be parsed."""
     text = pod.status.start_time
-    return _moment_s(text) if text else None
+    return _start_time_s(text) if text else None
 
 
-@lru_cache(_START_TIMES)
-def _moment_s(text: str) -> float | None:
-    try:
-        return parse_time(text)
-    except ValueError:
-        return None
+_start_time_s = lru_cache(_START_TIMES)(time_or_none)
 
 
 class Budgets:

@@ -30,7 +30,7 @@ from podium.lib.error_text import cut
 from podium.objects.core import Pod
 from podium.objects.resource_types import POD_DISRUPTION_BUDGETS, PRIORITY_CLASSES
 from podium.objects.selectors import parse_int64
-from podium.objects.times import parse_time
+from podium.objects.times import time_or_none
 from podium.objects.workloads import PriorityClass
 from podium.plugins.contrib.plugin_args import PluginArgs, invalid
 from podium.plugins.shared.preemption_outcomes import best_of, no_help
@@ -195,7 +195,7 @@ def tolerates(victim: Pod, priority_class: PriorityClass, preemptor_priority: in
     condition = victim.status.condition("PodScheduled")
     if condition is None or condition.status != "True":
         return True
-    return _time_s(condition.last_transition_time) + seconds > now_s
+    return (time_or_none(condition.last_transition_time) or 0.0) + seconds > now_s
 
 
 @lru_cache(maxsize=4096)
@@ -212,10 +212,3 @@ def _unreadable_annotation(annotations: Mapping[str, str]) -> tuple[str, str]:
     if _parse(annotations.get(MINIMUM_PRIORITY), None) is None:
         return MINIMUM_PRIORITY, "an integer of 32 bits"
     return TOLERATION_SECONDS, "an integer of 64 bits"
-
-
-def _time_s(text: str | None) -> float:
-    try:
-        return parse_time(text or "")
-    except ValueError:
-        return 0.0

@@ -20,7 +20,7 @@ from podium.lib.change_log import ChangeLog
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
 from podium.objects.resource_types import PODS
-from podium.objects.times import parse_time
+from podium.objects.times import time_or_none
 from podium.plugins.contrib.load_columns import FloatArray
 from podium.plugins.shared.followed import Followed
 
@@ -149,9 +149,4 @@ def _placed_s(pod: Pod, clock: Clock) -> float:
     return clock.now() if placed_s is None else placed_s
 
 
-@lru_cache(maxsize=1024)
-def _readable_s(text: str) -> float | None:
-    try:
-        return parse_time(text)
-    except ValueError:
-        return None
+_readable_s = lru_cache(maxsize=1024)(time_or_none)

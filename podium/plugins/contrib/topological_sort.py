@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from podium.framework import contract as fwk
 from podium.objects.core import Pod
-from podium.objects.times import parse_time
+from podium.objects.times import time_or_none
 from podium.plugins.contrib.app_groups import APP_GROUPS, first_of, group_of, pods_by_app_group, workload_of
 from podium.plugins.contrib.plugin_args import PluginArgs
 
@@ -58,7 +58,5 @@ class TopologicalSort(fwk.QueueSortPlugin):
 
 
 def _created_s(pod: Pod, otherwise_s: float) -> float:
-    try:
-        return parse_time(pod.metadata.creation_timestamp or "")
-    except ValueError:
-        return otherwise_s
+    created_s = time_or_none(pod.metadata.creation_timestamp)
+    return otherwise_s if created_s is None else created_s

@@ -13,7 +13,7 @@ from typing import Final
 from podium.config.duration import parse_duration
 from podium.objects.core import Pod
 from podium.objects.selectors import Selector, compile_selector
-from podium.objects.times import parse_time
+from podium.objects.times import time_or_none
 from podium.objects.unreadable import unread_field
 from podium.provisioner.apis.objects import Budget
 from podium.provisioner.scheduling.taints import DISRUPTED, untolerated_taints
@@ -62,11 +62,9 @@ class Evictions:
         # A pod that has not started is protected: its time has not begun to run.
         if pod.status.start_time is None:
             return True
-        try:
-            return self._now - parse_time(pod.status.start_time) < duration
-        except ValueError:
-            # When it started is not known, so neither is that its time is over.
-            return True
+        start_s = time_or_none(pod.status.start_time)
+        # If it is not known when the pod started, neither is that its time is over.
+        return start_s is None or self._now - start_s < duration
 
     def is_evictable(self, pod: Pod) -> bool:
         """Return True if the pod is evicted when its node goes."""

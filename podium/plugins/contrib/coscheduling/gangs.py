@@ -18,7 +18,7 @@ from podium.objects.coscheduling import (
     spec_of_gang,
 )
 from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, PODS
-from podium.objects.times import parse_time
+from podium.objects.times import time_or_none
 from podium.plugins.shared.followed import Followed
 
 _BACKOFF_S: Final = 1.0
@@ -122,12 +122,10 @@ class Gangs:
     def since_s(self, key: str, pod: Pod, otherwise_s: float) -> float:
         """Return the time by which the group of the pod is ordered in the queue."""
         gang, spec = self.get(key), self.spec_of(key, pod)
-        if spec is None or spec.created is None:
-            return otherwise_s if gang.failed_s is None else gang.failed_s
-        try:
-            return parse_time(spec.created) if gang.failed_s is None else gang.failed_s
-        except ValueError:
-            return otherwise_s
+        if gang.failed_s is not None:
+            return gang.failed_s
+        created_s = None if spec is None else time_or_none(spec.created)
+        return otherwise_s if created_s is None else created_s
 
     def _on_pod_change(self, old: Pod | None, new: Pod | None) -> None:
         old_key = None if old is None else gang_of(old)
