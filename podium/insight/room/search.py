@@ -8,7 +8,7 @@ there is an order in which each move has its room beforehand, `sequences` finds 
    (`_covers` yields the sets of pods that free enough without a needless one). Going through the levels from 0 on finds
    the fewest, and proves that fewer do not do.
 2. If everything has a place, and topology spread still keeps the pod in question out, pods that it counts are ejected
-   one by one (`_mended`), each as long as the moves that are left could make the skew small enough.
+   one by one (`_mend_skew`), each as long as the moves that are left could make the skew small enough.
 3. Levels grow exponentially. So once a level takes more than its share of steps, `broad` looks for any solution: at
    each pod it tries the few best places only, and ejects only what is smaller than the pod itself; then it tries more.
 
@@ -148,14 +148,14 @@ class RoomSearch:
             for number, request in enumerate(self.requests)
         ]
         for _ in self._place(tuple(items), moves_max):
-            for _ in self._mended(0):
+            for _ in self._mend_skew(0):
                 rows = tuple(self._request_rows[number] for number in range(len(self.requests)))
                 moves = tuple(sorted(self._targets.items()))
                 pairs = zip(self.requests, rows, strict=True)
                 if all(self.model.is_apart(request, row, moves) for request, row in pairs):
                     yield Solution(moves, rows)
 
-    def _mended(self, start: int) -> Iterator[None]:
+    def _mend_skew(self, start: int) -> Iterator[None]:
         """Yield when topology spread lets the pod in question in, as it is or after moves of pods that it counts.
 
         Args:
@@ -176,7 +176,7 @@ class RoomSearch:
                 continue
             self._eject(index)
             for _ in self._place((self._item_of(index),), count - 1):
-                yield from self._mended(number + 1)
+                yield from self._mend_skew(number + 1)
             self._take_back(index)
 
     def _menders_of(self, row: int) -> list[int]:
