@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -151,3 +152,12 @@ def test_podium_binds_a_burst(light_server_binary: Path) -> None:
     (figures,) = burst.medians(bursts)
     assert (figures.pods, figures.conflicts, figures.events_per_pod) == (50, 0, 1.0)
     assert figures.p99_s >= figures.p50_s > 0
+
+
+def test_a_list_with_a_limit_comes_in_pages(server: LightServer, answers: Answers) -> None:
+    server.create([pod(f"web-{number}", "web") for number in range(3)])
+    first = answers.ask("GET", f"{PODS}?limit=2")[1]
+    last = answers.ask("GET", f"{PODS}?limit=2&continue={quote(first['metadata']['continue'])}")[1]
+    names = [[item["metadata"]["name"] for item in page["items"]] for page in (first, last)]
+    assert names == [["web-0", "web-1"], ["web-2"]]
+    assert not last["metadata"]["continue"]

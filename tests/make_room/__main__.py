@@ -1,6 +1,6 @@
 """Checks `podium make-room` on random clusters.
 
-python -m tests.make_room --moves 300 --ruled 150 --carried-out 300 --rates 320
+python -m tests.make_room --moves 300 --ruled 150 --spread 300 --carried-out 300 --rates 320
 """
 
 from __future__ import annotations
@@ -12,7 +12,15 @@ from collections.abc import Sequence
 
 from podium.insight.room.plan import Verdict
 from podium.lib.lifeline import end_with_pool_owner
-from tests.make_room.cases import TimedAnswer, check_carried_out, check_moves, check_ruled_moves, timed_answer
+from tests.make_room.cases import (
+    TimedAnswer,
+    check_carried_out,
+    check_moves,
+    check_ruled_moves,
+    check_spread_carried_out,
+    check_spread_moves,
+    timed_answer,
+)
 from tests.make_room.clusters import NODES, PODS_PER_NODE, USAGES, full_cluster
 
 _SEEDS_PER_PROCESS = 20
@@ -25,6 +33,7 @@ def main() -> int:
     parser = argparse.ArgumentParser("python -m tests.make_room", description=__doc__)
     parser.add_argument("--moves", type=int, default=0, help="small clusters to compare with brute force")
     parser.add_argument("--ruled", type=int, default=0, help="the same with devices and zones")
+    parser.add_argument("--spread", type=int, default=0, help="with topology spread, and carried out")
     parser.add_argument("--carried-out", type=int, default=0, help="plans to carry out in the sandbox")
     parser.add_argument("--rates", type=int, default=0, help="clusters of 4 to 32 nodes to solve in 1 s and in 10 s")
     parser.add_argument("--first", type=int, default=1, help="the seed of the first (default: %(default)s)")
@@ -35,7 +44,10 @@ def main() -> int:
     with context.Pool(options.processes, end_with_pool_owner, maxtasksperchild=_SEEDS_PER_PROCESS) as pool:
         checks = pool.map(check_moves, range(options.first, options.first + options.moves), chunksize=1)
         checks += pool.map(check_ruled_moves, range(options.first, options.first + options.ruled), chunksize=1)
-        plans = pool.map(check_carried_out, range(options.first, options.first + options.carried_out), chunksize=1)
+        spread_seeds = range(options.first, options.first + options.spread)
+        checks += pool.map(check_spread_moves, spread_seeds, chunksize=1)
+        plans = pool.map(check_spread_carried_out, spread_seeds, chunksize=1)
+        plans += pool.map(check_carried_out, range(options.first, options.first + options.carried_out), chunksize=1)
     if checks:
         comparisons = [check for check in checks if check is not None]
         is_wrong |= _say_faults("moves", comparisons)

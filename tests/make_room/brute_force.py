@@ -2,11 +2,15 @@
 
 A move takes a pod from its node to another one that has room for it at that time. A pod moves once at most, and not
 if its budget allows no disruption. The pod in question fits once a node has room for it, in a zone without a pod of
-those from which it is to be kept apart. A node has room for a pod if it has as many devices, too. Shares no code with
-the search.
+those from which it is to be kept apart. A node has room for a pod if it has as many devices, too. A spread constraint
+lets a pod go to a domain if the pods there, with it and without the one whose place it takes, are at most maxSkew more
+than in the smallest domain of all nodes with the label. Shares no code with the search.
 """
 
 from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
 
 from tests.make_room.clusters import FullCluster, amount_of, devices_of, key_of
 from tests.manifests import ZONE, Json
@@ -48,17 +52,68 @@ def fewest_moves(cluster: FullCluster, states_max: int, moves_max: int = 99) -> 
                 groups[group, at] = groups.get((group, at), 0) + 1
     subject = next(pod for pod in pods if key_of(pod) == cluster.pod)
     need = amounts[subject["metadata"]["labels"]["app"]]
+    skew = _Skew.of(nodes, pods)
     states: dict[State, list[Amounts]] = {(): free}
     kinds = list(groups)
     for count in range(moves_max + 1):
         for state, rooms in states.items():
             closed_zones = _closed_zones(state, kinds, zones, keeping, cluster.apart)
-            if any(_fits(need, room) for room, zone in zip(rooms, zones, strict=True) if zone not in closed_zones):
+            moves = [(*kinds[number], target) for number, _, target in state]
+            if any(
+                _fits(need, room) and zone not in closed_zones and skew.allows(subject, target, moves)
+                for target, (room, zone) in enumerate(zip(rooms, zones, strict=True))
+            ):
                 return count
-        states = _next_states(states, kinds, groups, amounts, states_max)
+        states = _next_states(states, kinds, groups, amounts, skew, states_max)
         if not states:
             return None
     return None
+
+
+@dataclass
+class _Skew:
+    """The pods by domain, for topology spread.
+
+    Attributes:
+        samples: a pod of each ReplicaSet.
+        places: the ReplicaSet and the node of each pod that has one.
+    """
+
+    labels: list[dict[str, str]]
+    samples: dict[str, Json]
+    places: list[tuple[str, int]]
+
+    @classmethod
+    def of(cls, nodes: list[Json], pods: list[Json]) -> _Skew:
+        names = [item["metadata"]["name"] for item in nodes]
+        places = [
+            (pod["metadata"]["labels"]["app"], names.index(pod["spec"]["nodeName"]))
+            for pod in pods
+            if pod["spec"].get("nodeName")
+        ]
+        samples = {pod["metadata"]["labels"]["app"]: pod for pod in pods}
+        return cls([item["metadata"].get("labels", {}) for item in nodes], samples, places)
+
+    def allows(
+        self, pod: Json, target: int, moves: list[tuple[str, int, int]], leaving: tuple[str, int] | None = None
+    ) -> bool:
+        """Return whether the constraints of a pod let it go there after these moves, and after one has left."""
+        for rule in pod["spec"].get("topologySpreadConstraints", ()):
+            key, (expression,) = rule["topologyKey"], rule["labelSelector"]["matchExpressions"]
+            counts = Counter({labels[key]: 0 for labels in self.labels if key in labels})
+            if key not in self.labels[target]:
+                return False
+            arrivals = [(group, goal) for group, _, goal in moves]
+            departures = [(group, at) for group, at, _ in moves] + ([leaving] if leaving else [])
+            for places, step in ((self.places + arrivals, 1), (departures, -1)):
+                for group, at in places:
+                    if group in expression["values"] and key in self.labels[at]:
+                        counts[self.labels[at][key]] += step
+            smallest = 0 if len(counts) < rule.get("minDomains", 1) else min(counts.values())
+            itself = pod["metadata"]["labels"]["app"] in expression["values"]
+            if counts[self.labels[target][key]] + itself - smallest > rule["maxSkew"]:
+                return False
+        return True
 
 
 def _closed_zones(
@@ -78,15 +133,19 @@ def _next_states(
     kinds: list[tuple[str, int]],
     groups: dict[tuple[str, int], int],
     amounts: dict[str, Amounts],
+    skew: _Skew,
     states_max: int,
 ) -> dict[State, list[Amounts]]:
     result: dict[State, list[Amounts]] = {}
     for state, free in states.items():
+        moves = [(*kinds[number], target) for number, _, target in state]
         for number, (group, at) in enumerate(kinds):
             if sum(kind == number for kind, _, _ in state) == groups[group, at]:
                 continue
             for target, room in enumerate(free):
                 if target == at or not _fits(amounts[group], room):
+                    continue
+                if not skew.allows(skew.samples[group], target, moves, leaving=(group, at)):
                     continue
                 successor = tuple(sorted((*state, (number, at, target))))
                 if successor not in result:

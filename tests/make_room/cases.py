@@ -23,7 +23,7 @@ from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.sandbox.embedded import Sandbox
 from tests.make_room.brute_force import TooManyStatesError, fewest_moves
 from tests.make_room.clusters import PODS_PER_NODE, USAGES, FullCluster, full_cluster
-from tests.make_room.ruled_clusters import ruled_cluster
+from tests.make_room.ruled_clusters import ruled_cluster, spread_cluster
 from tests.provisioned.sandboxed import at_rest, daemon_beside, run, sandbox_of
 from tests.virtual_time import LoopClock
 
@@ -75,6 +75,16 @@ def check_ruled_moves(seed: int, steps_max: int = 50_000, states_max: int = 100_
     return _compare(seed, next(cluster for cluster in clusters if cluster is not None), steps_max, states_max)
 
 
+def check_spread_moves(seed: int, steps_max: int = 50_000, states_max: int = 100_000) -> CheckedMoves | None:
+    """Compare them in the first cluster with topology spread from that seed on; None if it would take too long."""
+    return _compare(seed, _any_spread_cluster(seed), steps_max, states_max)
+
+
+def _any_spread_cluster(seed: int) -> FullCluster:
+    clusters = (spread_cluster(seed * 1_000 + attempt) for attempt in range(1_000))
+    return next(cluster for cluster in clusters if cluster is not None)
+
+
 def _compare(seed: int, cluster: FullCluster, steps_max: int, states_max: int) -> CheckedMoves | None:
     answer = answer_for(cluster, steps_max=steps_max)
     checked = CheckedMoves(seed, is_proven=answer.is_proven)
@@ -102,7 +112,15 @@ class CarriedOut:
 
 def check_carried_out(seed: int, steps_max: int = 60_000, sizes: tuple[int, ...] = (4, 8)) -> CarriedOut:
     """Make room in a random cluster, and carry the plan out beside the daemon in the sandbox."""
-    cluster = any_cluster(seed, sizes)
+    return _carried_out(seed, any_cluster(seed, sizes), steps_max)
+
+
+def check_spread_carried_out(seed: int, steps_max: int = 20_000) -> CarriedOut:
+    """Do the same in a random cluster with topology spread."""
+    return _carried_out(seed, _any_spread_cluster(seed), steps_max)
+
+
+def _carried_out(seed: int, cluster: FullCluster, steps_max: int) -> CarriedOut:
     checked = CarriedOut(seed)
     run(lambda: _carry_out(cluster, checked, steps_max))
     return checked

@@ -1,4 +1,5 @@
-"""Small random clusters in which a pod waits for devices, or for a zone without the pods that it is kept apart from.
+"""Small random clusters in which a pod waits for devices, or for a zone without the pods that it is kept apart from, or
+for topology spread.
 
 Pods come in ReplicaSets; some have a claim of their own for one or two devices of their node. The pod in question asks
 for up to three devices, or for a zone of its own, or for both. A cluster counts if it has no node for that pod.
@@ -6,6 +7,7 @@ for up to three devices, or for a zone of its own, or for both. A cluster counts
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 from typing import Any, Final
 
@@ -41,6 +43,39 @@ def ruled_cluster(seed: int) -> FullCluster | None:
     return None if world.evaluate(subject).node is not None else FullCluster(objects, key_of(subject), apart)
 
 
+def spread_cluster(seed: int) -> FullCluster | None:
+    """Build the cluster of a seed in which pods are spread; None if the pod in question fits as it is."""
+    random = Random(f"spread/{seed}")
+    names = [f"n{number}" for number in range(random.randint(3, 6))]
+    cpu = {name: random.choice((2000, 3000, 4000)) for name in names}
+    zones = {name: random.choice(_ZONES[: random.randint(2, 3)]) for name in names}
+    objects = _nodes(names, cpu, {name: [] for name in names}, zones)
+    if random.random() < 0.2:
+        del random.choice(objects[: len(names)])["metadata"]["labels"][ZONE]
+    groups = [f"rs-{number}" for number in range(random.randint(2, 4))]
+    for name in groups:
+        rules = _spread_rules(random, [name]) if random.random() < 0.4 else []
+        objects += _replica_set(random, name, cpu, {name: [] for name in names}, (0,), rules)
+    groups_to_count = [*random.sample(groups, random.randint(1, 2)), *random.choice((["subject"], []))]
+    subject_set = _workload("subject", random.choice(_CPUS), 0, rules=_spread_rules(random, groups_to_count))
+    subject = pod_of(subject_set, 0, 1)
+    objects += [subject_set, subject]
+    is_fitting = Cluster.load(objects).evaluate(subject).node is not None
+    return None if is_fitting else FullCluster(objects, key_of(subject))
+
+
+def _spread_rules(random: Random, groups: list[str]) -> list[Json]:
+    """One or two constraints, on zones and on hosts."""
+    keys = random.choice(((ZONE,), (ZONE,), (HOSTNAME,), (ZONE, HOSTNAME)))
+    selector = {"matchExpressions": [{"key": "app", "operator": "In", "values": sorted(groups)}]}
+    rules: list[Json] = []
+    for key in keys:
+        rule = {"topologyKey": key, "maxSkew": random.choice((1, 1, 2)), "whenUnsatisfiable": "DoNotSchedule"}
+        least = {"minDomains": random.randint(2, 4)} if random.random() < 0.2 else {}
+        rules.append({**rule, **least, "labelSelector": selector})
+    return rules
+
+
 def _nodes(names: list[str], cpu: dict[str, int], gpus: dict[str, list[int]], zones: dict[str, str]) -> list[Json]:
     templates = [device_claim_template(f"gpu-{count}", exactly(count=count)) for count in range(1, _DEVICES_MAX + 1)]
     nodes = [node(name, f"{cpu[name]}m", memory="64000M", labels={ZONE: zones[name], HOSTNAME: name}) for name in names]
@@ -49,10 +84,17 @@ def _nodes(names: list[str], cpu: dict[str, int], gpus: dict[str, list[int]], zo
     return [*nodes, *slices, *classes, *templates]
 
 
-def _replica_set(random: Random, name: str, cpu: dict[str, int], gpus: dict[str, list[int]]) -> list[Json]:
+def _replica_set(
+    random: Random,
+    name: str,
+    cpu: dict[str, int],
+    gpus: dict[str, list[int]],
+    counts: Sequence[int] = (0, 0, 1, 1, 2),
+    rules: Sequence[Json] = (),
+) -> list[Json]:
     """A ReplicaSet with pods on random nodes that have room; it has as many as find any."""
-    amount, count = random.choice(_CPUS), random.choice((0, 0, 1, 1, 2))
-    replica_set = _workload(name, amount, count)
+    amount, count = random.choice(_CPUS), random.choice(counts)
+    replica_set = _workload(name, amount, count, rules=rules)
     objects: list[Json] = []
     number = 0
     for _ in range(random.randint(1, 3)):
@@ -72,8 +114,10 @@ def _replica_set(random: Random, name: str, cpu: dict[str, int], gpus: dict[str,
     return [replica_set, *objects]
 
 
-def _workload(name: str, cpu: int, count: int, apart: frozenset[str] = frozenset()) -> Json:
+def _workload(name: str, cpu: int, count: int, apart: frozenset[str] = frozenset(), rules: Sequence[Json] = ()) -> Json:
     spec: dict[str, Any] = {"priorityClassName": "p1"}
+    if rules:
+        spec["topologySpreadConstraints"] = list(rules)
     if count:
         spec["resourceClaims"] = claims_from(f"gpu-{count}")
     if apart:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from podium.insight.room.plan import Verdict
-from tests.make_room.cases import answer_for, any_cluster, check_carried_out, check_moves, check_ruled_moves
+from tests.make_room.cases import (
+    answer_for,
+    any_cluster,
+    check_carried_out,
+    check_moves,
+    check_ruled_moves,
+    check_spread_carried_out,
+    check_spread_moves,
+)
 
 
 @pytest.mark.parametrize("seed", range(1, 13))
@@ -18,6 +26,17 @@ def test_the_fewest_moves_are_those_of_brute_force(seed: int) -> None:
 def test_the_fewest_moves_for_devices_and_zones_are_those_of_brute_force(seed: int) -> None:
     checked = check_ruled_moves(seed, states_max=20_000)
     assert checked is None or checked.faults == []
+
+
+@pytest.mark.parametrize("seed", range(1, 21))
+def test_the_fewest_moves_for_topology_spread_are_those_of_brute_force(seed: int) -> None:
+    checked = check_spread_moves(seed, states_max=20_000)
+    assert checked is None or checked.faults == []
+
+
+@pytest.mark.parametrize("seed", range(1, 7))
+def test_a_plan_for_topology_spread_is_carried_out(seed: int) -> None:
+    assert check_spread_carried_out(seed).faults == []
 
 
 @pytest.mark.parametrize("seed", range(1, 7))

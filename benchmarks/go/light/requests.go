@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
+	"sort"
+	"strconv"
 )
 
 // events is where Events are written: they are counted, and not kept.
@@ -30,9 +33,10 @@ func (s *server) read(answer http.ResponseWriter, request *http.Request, at plac
 	s.Lock()
 	items, version := s.list(at.collection, at.namespace), s.version
 	s.Unlock()
+	items, more := page(items, request.URL.Query())
 	var out bytes.Buffer
-	fmt.Fprintf(&out, `{"kind":"%sList","apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[`,
-		at.collection.kind, at.collection.apiVersion, version)
+	fmt.Fprintf(&out, `{"kind":"%sList","apiVersion":%q,"metadata":{"resourceVersion":"%d","continue":%q},"items":[`,
+		at.collection.kind, at.collection.apiVersion, version, more)
 	for index, item := range items {
 		if index > 0 {
 			out.WriteByte(',')
@@ -41,6 +45,17 @@ func (s *server) read(answer http.ResponseWriter, request *http.Request, at plac
 	}
 	out.WriteString("]}\n")
 	reply(answer, http.StatusOK, out.Bytes())
+}
+
+// page returns the items of one page, and the key of its last item if there are more. Pages are of different versions.
+func page(items []*object, query url.Values) ([]*object, string) {
+	if after := query.Get("continue"); after != "" {
+		items = items[sort.Search(len(items), func(i int) bool { return items[i].key() > after }):]
+	}
+	if limit, _ := strconv.Atoi(query.Get("limit")); limit > 0 && limit < len(items) {
+		return items[:limit], items[limit-1].key()
+	}
+	return items, ""
 }
 
 // change carries out a write and answers it, unless it returns an error.

@@ -1,8 +1,8 @@
 """A cluster in columns, as the search for moves sees it: what each node has free, and what each pod takes and needs.
 
 The columns know amounts, and for each pod the nodes that no filter rejects for any other reason than what other pods
-take. Rules between pods (affinity, spreading, volumes that move) are left out where they only forbid more: so whatever
-the search rules out is impossible, and what it proposes has to be rehearsed.
+take. Rules between pods (affinity, volumes that move) are left out where they only forbid more: so whatever the search
+rules out is impossible, and what it proposes has to be rehearsed. Topology spread is counted anew after moves.
 
 Shape: one row per node of the snapshot, one column per resource; the first column counts pods.
 Units: as the snapshot: thousandths of cpu, bytes, counts.
@@ -29,10 +29,14 @@ from podium.insight.blockers import Blockers, blockers_of
 from podium.insight.evictions import Evictions
 from podium.insight.room.devices import NO_NEEDS, DeviceColumns
 from podium.insight.room.movable import Movability
+from podium.insight.room.spreading import GONE, SPREAD, Move, Spread
 from podium.objects.core import Pod
+from podium.objects.errors import FieldError
 from podium.objects.requests import filter_requests
 from podium.objects.resource_names import EPHEMERAL_STORAGE, MEMORY
 from podium.objects.resource_types import NAMESPACES
+from podium.objects.selectors import Selector
+from podium.plugins.pod_topology_spread import PodTopologySpread
 
 Cost: TypeAlias = tuple[int, int, int]
 """The bytes, the priorities and the restarts of a move, compared in this order. See `cost_of`."""
@@ -85,6 +89,7 @@ class Request:
         conflicts: by row, the movable pods that have to go whatever is free, by their index: those of the node, or
             those of a topology domain from which anti-affinity keeps the pod.
         apart: by movable pod that anti-affinity keeps apart from this one, the labels that they must not share.
+        spread: its topology spread; None if `rows` is what that allows now.
     """
 
     pod: Pod
@@ -93,6 +98,7 @@ class Request:
     size: float
     conflicts: Mapping[int, tuple[int, ...]]
     apart: Mapping[int, frozenset[str]]
+    spread: Spread | None = None
 
 
 class RoomModel:
@@ -127,11 +133,16 @@ class RoomModel:
         self._kinds: dict[tuple[object, ...], int] = {}
         self._rows_of_kind: list[BoolArray | None] = []
         self._samples: list[Pod] = []
+        self._movable_rows = [(pod, row) for row, pod in movable_pods]
         self.movable = [self._movable(row, pod) for row, pod in movable_pods]
         self.on_row: list[list[int]] = [[] for _ in range(self.count)]
         for index, candidate in enumerate(self.movable):
             self.on_row[candidate.row].append(index)
         self._top: dict[int, IntArray] = {}
+        self._spread_of_kind = [self._spread(as_replacement(sample)) for sample in self._samples]
+        self._labels_counted: dict[int, tuple[bool, ...]] = {}
+        # Pods in question that count each other would change the skew as they come, in an order that nobody knows.
+        self._moves_mend_skew = len(pods) == 1
         self.requests = [self.request(pod) for pod in pods]
 
     @property
@@ -198,8 +209,11 @@ class RoomModel:
     # ------------------------------------------------------------ the filters' verdicts
 
     def _kind_of(self, pod: Pod) -> int:
-        # Rules between pods look at labels, too; any other filter looks at the spec alone.
-        labels = tuple(sorted(pod.metadata.labels.items())) if has_rules(pod) else ()
+        # Rules between pods look at labels, too, and default ones at the workload; other filters at the spec alone.
+        labels: tuple[object, ...] = ()
+        if has_rules(pod) or self._spreads_by_default(pod):
+            owner = pod.metadata.controller
+            labels = *sorted(pod.metadata.labels.items()), None if owner is None else owner.uid
         key = (id(pod.spec), pod.metadata.namespace, labels)
         kind = self._kinds.setdefault(key, len(self._kinds))
         if kind == len(self._samples):
@@ -208,15 +222,66 @@ class RoomModel:
         return kind
 
     def rows_for(self, candidate: MovablePod) -> BoolArray:
-        """Return the rows on which a replacement of the pod lacks at most room, by the filters' verdicts now."""
+        """Return the rows on which a replacement of the pod lacks at most room, by the filters' verdicts now.
+
+        Of topology spread only the labels count: `is_spread` says what it allows after moves.
+        """
         rows = self._rows_of_kind[candidate.kind]
         if rows is None:
             pod = as_replacement(self._samples[candidate.kind])
             blockers = blockers_of(self._engine, self._cluster.framework_for(pod), pod)
-            amounts = self._in_columns(pod)
-            rows = self._rows_for(blockers, [plugin for plugin in blockers.plugins if plugin not in amounts])
+            spread = self._spread_of_kind[candidate.kind]
+            dynamic = self._in_columns(pod) | ({SPREAD} if spread is not None else frozenset())
+            rows = self._rows_for(blockers, [plugin for plugin in blockers.plugins if plugin not in dynamic])
+            if spread is not None:
+                rows &= spread.labelled
             self._rows_of_kind[candidate.kind] = rows
         return rows
+
+    def _spread_plugin(self, pod: Pod) -> PodTopologySpread | None:
+        framework = self._cluster.framework_for(pod)
+        if all(plugin.name != SPREAD for plugin in framework.filters):
+            return None
+        plugin = framework.plugins.get(SPREAD)
+        return plugin if isinstance(plugin, PodTopologySpread) else None
+
+    def _spreads_by_default(self, pod: Pod) -> bool:
+        plugin = self._spread_plugin(pod)
+        return plugin is not None and plugin.may_reject_by_default
+
+    def _spread(self, pod: Pod) -> Spread | None:
+        """Return the hard spread constraints of the pod; None if it has none that are valid."""
+        plugin = self._spread_plugin(pod)
+        try:
+            spread = None if plugin is None else plugin.hard_spread(pod, self.snapshot)
+        except FieldError:
+            return None
+        return None if spread is None else Spread(pod, spread, self.snapshot, self._movable_rows)
+
+    def spread_of(self, index: int) -> Spread | None:
+        """Return the topology spread of the replacement of a movable pod; None if it has no hard constraints."""
+        return self._spread_of_kind[self.movable[index].kind]
+
+    def is_spread(self, index: int, row: int, moves: Iterable[Move]) -> bool:
+        """Return whether its constraints let the movable pod go to the row after these moves."""
+        spread = self.spread_of(index)
+        return spread is None or spread.allows(row, (*moves, (index, GONE)))
+
+    @cached_property
+    def _counting_selectors(self) -> Sequence[tuple[str, Selector]]:
+        spreads = (*self._spread_of_kind, *(request.spread for request in self.requests))
+        rules = ((spread.namespace, selector) for spread in spreads if spread for selector in spread.selectors)
+        return list(dict.fromkeys(rules))
+
+    def counting(self, index: int) -> tuple[bool, ...]:
+        """Return which selectors of spread constraints count the movable pod: equal for pods that count alike."""
+        if index not in self._labels_counted:
+            meta = self.movable[index].pod.metadata
+            self._labels_counted[index] = tuple(
+                meta.namespace == namespace and selector.matches(meta.labels)
+                for namespace, selector in self._counting_selectors
+            )
+        return self._labels_counted[index]
 
     def _in_columns(self, pod: Pod) -> frozenset[str]:
         """Return the filters whose verdict on the pod follows from the columns."""
@@ -234,8 +299,9 @@ class RoomModel:
     def request(self, pod: Pod) -> Request:
         """Return the pod with the rows on which only room is missing. Raises: ScheduleError: a plugin failed."""
         blockers = blockers_of(self._engine, self._cluster.framework_for(pod), pod)
-        amounts = self._in_columns(pod)
-        strict = [plugin for plugin in blockers.plugins if plugin not in amounts | _BETWEEN_PODS]
+        spread = self._spread(pod) if self._moves_mend_skew else None
+        dynamic = self._in_columns(pod) | _BETWEEN_PODS | ({SPREAD} if spread is not None else frozenset())
+        strict = [plugin for plugin in blockers.plugins if plugin not in dynamic]
         rows, conflicts = self._rows_for(blockers, strict), dict[int, tuple[int, ...]]()
         apart: Mapping[int, frozenset[str]] = {}
         need = self.need_of(pod)
@@ -247,7 +313,9 @@ class RoomModel:
             is_left_out = between & ~np.isin(np.arange(self.count), list(conflicts))
             self.is_exact &= not (rows & is_left_out).any()
             rows = rows & ~is_left_out
-        return Request(pod, need, rows, self.size(need), conflicts, apart)
+        if spread is not None:
+            rows = rows & spread.labelled
+        return Request(pod, need, rows, self.size(need), conflicts, apart, spread)
 
     def _conflicts(
         self, pod: Pod, rows: Sequence[int]

@@ -18,9 +18,10 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from podium.cluster.snapshot import IntArray
+from podium.cluster.snapshot import BoolArray, IntArray
 from podium.insight.room.model import Request, RoomModel
 from podium.insight.room.search import Budget
+from podium.insight.room.spreading import GONE
 
 KINDS_MAX: Final = 400
 """Up to so many kinds of pods the orders are tried."""
@@ -42,7 +43,8 @@ class ReachableStates:
         self._budget = budget
         kinds: dict[tuple[object, ...], list[int]] = {}
         for index, candidate in enumerate(model.movable):
-            key = candidate.row, candidate.need, candidate.gain, candidate.kind, request.apart.get(index)
+            rules = request.apart.get(index), model.counting(index)
+            key = candidate.row, candidate.need, candidate.gain, candidate.kind, rules
             kinds.setdefault(key, []).append(index)
         self._members = [sorted(indexes, key=lambda index: model.movable[index].cost) for indexes in kinds.values()]
         self._paths: dict[_State, tuple[tuple[int, int], ...]] = {(): ()}
@@ -58,7 +60,10 @@ class ReachableStates:
         for path in self._paths.values():
             free = self._free_after(path)
             moves = self._moves(path)
-            for row in np.flatnonzero(self._request.rows & self._model.fits(self._request.need, free)).tolist():
+            rows = self._request.rows & self._model.fits(self._request.need, free)
+            if self._request.spread is not None:
+                rows = rows & self._request.spread.rows_after(moves)
+            for row in np.flatnonzero(rows).tolist():
                 if self._is_clear(row, moves):
                     answers.append((moves, row))
                     break
@@ -88,12 +93,23 @@ class ReachableStates:
             for kind, _ in path:
                 remaining[kind] -= 1
             fits[remaining == 0] = False
+            self._restrict_to_spread(fits, path)
             for kind, row in np.argwhere(fits).tolist():
                 successor = tuple(sorted((*state, (kind, row))))
                 if successor not in successors:
                     successors[successor] = (*path, (kind, row))
         self._paths = successors
         return bool(successors)
+
+    def _restrict_to_spread(self, fits: BoolArray, path: Sequence[tuple[int, int]]) -> None:
+        """Leave the rows that the spread constraints of each kind allow after these moves. Shape: by kind and row."""
+        moves = self._moves(path)
+        for kind in np.flatnonzero(fits.any(axis=1)).tolist():
+            index = self._members[kind][0]
+            spread = self._model.spread_of(index)
+            if spread is not None:
+                # Pods of a kind count alike, so that it does not matter which of them leaves.
+                fits[kind] &= spread.rows_after((*moves, (index, GONE)))
 
     def _free_after(self, path: Sequence[tuple[int, int]]) -> IntArray:
         free = self._model.free.copy()

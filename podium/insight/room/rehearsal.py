@@ -93,8 +93,10 @@ class Rehearsal:
         names = self.model.names
         steps = []
         for number, (index, row) in enumerate(moves):
-            later_rows = {target for _, target in moves[number + 1 :]} | set(rows)
-            steps.append(self._move(self.model.movable[index], row, later_rows, self._rows_apart(index, rows) - {row}))
+            later_moves = moves[number + 1 :]
+            later_rows = {target for _, target in later_moves} | set(rows)
+            closed_rows = (self._rows_apart(index, rows) | self._rows_of_other_domains(index, row, later_moves)) - {row}
+            steps.append(self._move(self.model.movable[index], row, later_rows, closed_rows))
         uncordons = tuple(self._cordons)
         for pod, row in zip(self.pods, rows, strict=True):
             self._trial.world.put(PODS, _with_nomination(pod, names[row]))
@@ -119,6 +121,18 @@ class Rehearsal:
             if index in request.apart
             for other_row in self.model.snapshot.order.tolist()
             if not self.model.is_apart(request, row, [(index, other_row)])
+        }
+
+    def _rows_of_other_domains(self, index: int, row: int, later_moves: Sequence[tuple[int, int]]) -> set[int]:
+        """Return the rows where the pod would count in another domain for the spread of a pod that comes later."""
+        spreads = [request.spread for request in self.model.requests]
+        spreads += [self.model.spread_of(later_index) for later_index, _ in later_moves]
+        return {
+            other_row
+            for spread in spreads
+            if spread is not None and spread.counts_pod(index)
+            for other_row in self.model.snapshot.order.tolist()
+            if spread.place(other_row) != spread.place(row)
         }
 
     def _move(self, candidate: MovablePod, row: int, later_rows: set[int], closed_rows: set[int]) -> RoomMove:

@@ -7,7 +7,9 @@ there is an order in which each move has its room beforehand, `sequences` finds 
 1. `level(moves)` yields all solutions of so many moves, each pod moved at most once, and only moves that make room
    (`_covers` yields the sets of pods that free enough without a needless one). Going through the levels from 0 on finds
    the fewest, and proves that fewer do not do.
-2. Levels grow exponentially. So once a level takes more than its share of steps, `broad` looks for any solution: at
+2. If everything has a place, and topology spread still keeps the pod in question out, pods that it counts are ejected
+   one by one (`_mend_skew`), each as long as the moves that are left could make the skew small enough.
+3. Levels grow exponentially. So once a level takes more than its share of steps, `broad` looks for any solution: at
    each pod it tries the few best places only, and ejects only what is smaller than the pod itself; then it tries more.
 
 Example: the pod needs 4 cpus. n1 has 2 free, and a pod of 3 there; n2 has 2 free, and a pod of 1; n3 has 1 free.
@@ -29,10 +31,13 @@ from numpy.typing import NDArray
 
 from podium.cluster.snapshot import BoolArray, IntArray, Rows
 from podium.insight.room.model import MovablePod, Request, RoomModel
+from podium.insight.room.spreading import GONE
 from podium.lib.time_limit import UNLIMITED, TimeLimit
 
 _TIME_CHECKED: Final = 64
 _COMBINATIONS_PER_STEP: Final = 64
+_MENDERS_PER_PLACE: Final = 4
+"""How many pods that a spread counts a search of limited breadth ejects, by the places that it tries for each pod."""
 
 
 class StepsAreOverError(Exception):
@@ -110,7 +115,10 @@ class RoomSearch:
     _targets: dict[int, int] = field(default_factory=dict)
     _request_rows: dict[int, int] = field(default_factory=dict)
     _breadth: int = 0
+    _moves_max: int = 0
     _items: dict[int, _Item] = field(default_factory=dict)
+    _menders: dict[tuple[int, ...], list[int]] = field(default_factory=dict)
+    """By the domains of the row of a pod in question: the pods that may be ejected for its topology spread."""
 
     def __post_init__(self) -> None:
         """Start with the nodes as they are."""
@@ -133,15 +141,77 @@ class RoomSearch:
         self._free = self.model.free.copy()
         self._targets.clear()
         self._request_rows.clear()
+        self._items.clear()
+        self._moves_max = moves_max
         items = [
             _Item(number, -1, True, np.asarray(request.need, np.int64), request.rows, request.size)
             for number, request in enumerate(self.requests)
         ]
         for _ in self._place(tuple(items), moves_max):
-            rows = tuple(self._request_rows[number] for number in range(len(self.requests)))
-            moves = tuple(sorted(self._targets.items()))
-            if all(self.model.is_apart(request, row, moves) for request, row in zip(self.requests, rows, strict=True)):
-                yield Solution(moves, rows)
+            for _ in self._mend_skew(0):
+                rows = tuple(self._request_rows[number] for number in range(len(self.requests)))
+                moves = tuple(sorted(self._targets.items()))
+                pairs = zip(self.requests, rows, strict=True)
+                if all(self.model.is_apart(request, row, moves) for request, row in pairs):
+                    yield Solution(moves, rows)
+
+    def _mend_skew(self, start: int) -> Iterator[None]:
+        """Yield when topology spread lets the pod in question in, as it is or after moves of pods that it counts.
+
+        Args:
+            start: of these pods, those from this one on may be ejected: each set of them is tried in one order.
+        """
+        request, row = self.requests[0], self._request_rows[0]
+        spread, moves = request.spread, tuple(self._targets.items())
+        if spread is None or spread.allows(row, moves):
+            yield
+            return
+        menders = self._menders_of(row)
+        count = self._moves_max - len(self._targets)
+        if not spread.allows(row, moves, count):
+            self.is_cut |= any(index not in self._targets for index in menders)
+            return
+        for number, index in enumerate(menders[start:], start):
+            if index in self._targets or self._is_like_one_that_stays(menders, number):
+                continue
+            self._eject(index)
+            for _ in self._place((self._item_of(index),), count - 1):
+                yield from self._mend_skew(number + 1)
+            self._take_back(index)
+
+    def _menders_of(self, row: int) -> list[int]:
+        """Return the movable pods that the spread of the pod in question counts; pods alike side by side."""
+        spread = self.requests[0].spread
+        assert spread is not None
+        place, movable = spread.place(row), self.model.movable
+        if place not in self._menders:
+            # Those of its own domain first: they help wherever they go.
+            self._menders[place] = sorted(
+                spread.counted_pods,
+                key=lambda index: (spread.place(movable[index].row) != place, movable[index].size, *self._look(index)),
+            )
+        menders = self._menders[place]
+        return menders[: self._breadth * _MENDERS_PER_PLACE] if self._breadth else menders
+
+    def _is_like_one_that_stays(self, menders: Sequence[int], number: int) -> bool:
+        former = menders[number - 1] if number else None
+        if former is None or former in self._targets:
+            return False
+        return self._look(former)[:-1] == self._look(menders[number])[:-1]
+
+    def _look(self, index: int) -> tuple[object, ...]:
+        """Return what makes pods alike, and at last what they cost."""
+        candidate = self.model.movable[index]
+        return candidate.row, candidate.need, candidate.gain, candidate.kind, self._rules_about(index), candidate.cost
+
+    def _eject(self, index: int) -> None:
+        # Undone by `_take_back` instead of copied: most places lead nowhere.
+        self._free[self.model.movable[index].row] += np.asarray(self.model.movable[index].gain, np.int64)
+        self._targets[index] = GONE
+
+    def _take_back(self, index: int) -> None:
+        self._free[self.model.movable[index].row] -= np.asarray(self.model.movable[index].gain, np.int64)
+        del self._targets[index]
 
     # ------------------------------------------------------------ one pod after the other
 
@@ -154,18 +224,15 @@ class RoomSearch:
         item, later_items = items[0], items[1:]
         for row, ejected_pods in self._places(item, count):
             self._free[row] -= item.need
-            # Undone below instead of copied: most places lead nowhere.
             for index in ejected_pods:
-                self._free[self.model.movable[index].row] += np.asarray(self.model.movable[index].gain, np.int64)
-                self._targets[index] = -1
+                self._eject(index)
             self._note_place(item, row)
             # The largest first: what is hard to place fails early.
             next_items = (*map(self._item_of, ejected_pods), *later_items)
             yield from self._place(tuple(sorted(next_items, key=_turn)), count - len(ejected_pods))
             self._forget_place(item)
             for index in ejected_pods:
-                self._free[self.model.movable[index].row] -= np.asarray(self.model.movable[index].gain, np.int64)
-                del self._targets[index]
+                self._take_back(index)
             self._free[row] += item.need
 
     def _note_place(self, item: _Item, row: int) -> None:
@@ -178,13 +245,19 @@ class RoomSearch:
         if item.is_request:
             del self._request_rows[item.number]
         else:
-            self._targets[item.number] = -1
+            self._targets[item.number] = GONE
 
     def _item_of(self, index: int) -> _Item:
         item = self._items.get(index)
         if item is None:
             candidate = self.model.movable[index]
             rows, need = self.model.rows_for(candidate), np.asarray(candidate.need, np.int64)
+            if (spread := self.model.spread_of(index)) is not None:
+                # Its own spread may let it go to more rows after the other moves.
+                others_max = 0 if self._breadth else self._moves_max - 1
+                allowed_rows = rows & spread.rows_after([(index, GONE)], others_max)
+                self.is_cut |= bool((rows & ~allowed_rows).any())
+                rows = allowed_rows
             item = _Item(index, candidate.row, False, need, rows, candidate.size)
             self._items[index] = item
         return item
@@ -193,7 +266,7 @@ class RoomSearch:
 
     def _places(self, item: _Item, count: int) -> Iterator[tuple[int, tuple[int, ...]]]:
         """Yield rows for the item with the pods to eject there, the most promising first."""
-        rows = item.rows if not item.is_request else self._rows_in_turn(item)
+        rows = item.rows if not item.is_request else self._rows_within_skew(item, count)
         has_room = self.model.fits(item.need, self._free)
         conflicts = self.requests[item.number].conflicts if item.is_request else {}
         direct = self._without_origin(item, rows & has_room)
@@ -211,6 +284,15 @@ class RoomSearch:
     def _without_origin(self, item: _Item, rows: BoolArray) -> Rows:
         numbers = np.flatnonzero(rows)
         return numbers if item.origin < 0 else numbers[numbers != item.origin]
+
+    def _rows_within_skew(self, item: _Item, count: int) -> BoolArray:
+        """Return the rows of a pod in question that its topology spread may allow after so many moves."""
+        rows, spread = self._rows_in_turn(item), self.requests[item.number].spread
+        if spread is None:
+            return rows
+        allowed_rows = rows & spread.rows_after((), count)
+        self.is_cut |= bool((rows & ~allowed_rows).any()) and bool(spread.counted_pods)
+        return allowed_rows
 
     def _rows_in_turn(self, item: _Item) -> BoolArray:
         """Return the rows of a pod in question; of two alike ones the second comes to no earlier row."""
@@ -314,9 +396,10 @@ class RoomSearch:
 
         return sorted(indexes, key=order)
 
-    def _rules_about(self, index: int) -> list[list[str]]:
-        """Return the labels that the pod must not share with each pod in question."""
-        return [sorted(request.apart.get(index, ())) for request in self.requests]
+    def _rules_about(self, index: int) -> tuple[object, ...]:
+        """Return the labels that the pod must not share with each pod in question, and which spreads count it."""
+        apart = [sorted(request.apart.get(index, ())) for request in self.requests]
+        return apart, self.model.counting(index)
 
     def _combinations(
         self, candidates: Sequence[int], gains: Sequence[tuple[int, ...]], amounts: tuple[int, ...], size: int

@@ -33,7 +33,7 @@ def order_of(model: RoomModel, solution: Solution, budget: Budget) -> tuple[tupl
         for index, row in solution.moves:
             budget.spend()
             candidate = model.movable[index]
-            if index in indexes or not has_room(candidate.need, free[row]):
+            if index in indexes or not has_room(candidate.need, free[row]) or not model.is_spread(index, row, path):
                 continue
             free[row] -= np.asarray(candidate.need, np.int64)
             free[candidate.row] += np.asarray(candidate.gain, np.int64)

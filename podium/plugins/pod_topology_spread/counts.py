@@ -102,24 +102,41 @@ def _both(left_mask: BoolArray | None, right_mask: BoolArray | None) -> BoolArra
 
 
 class Domains:
-    """The domains of one hard constraint. Counts are int64 by value id of the label column."""
+    """The domains of one hard constraint.
 
-    __slots__ = ("_counts", "_domain_count", "_is_domain", "_self_match", "_verdicts", "column", "constraint")
+    Attributes:
+        is_counted: by row, whether pods on the node count; None if they do on all.
+        counts: int64 by value id of the label column.
+        is_domain: by value id, whether a counted node has that value.
+    """
+
+    __slots__ = (
+        "_domain_count",
+        "_verdicts",
+        "column",
+        "constraint",
+        "counts",
+        "is_counted",
+        "is_domain",
+        "self_match",
+    )
 
     def __init__(
         self,
         constraint: SpreadConstraint,
         column: LabelColumn,
+        is_counted: BoolArray | None,
         counts: IntArray,
         is_domain: BoolArray,
         self_match: bool,
     ) -> None:
         self.constraint = constraint
         self.column = column
-        self._counts = counts
-        self._is_domain = is_domain
+        self.is_counted = is_counted
+        self.counts = counts
+        self.is_domain = is_domain
         self._domain_count = int(np.count_nonzero(is_domain))
-        self._self_match = self_match
+        self.self_match = self_match
         self._verdicts: IntArray | None = None
 
     def verdicts(self) -> IntArray:
@@ -129,14 +146,14 @@ class Domains:
         """
         if self._verdicts is None:
             # The pod itself counts in the domain that it would join.
-            count_max = self.constraint.max_skew + self._minimum() - self._self_match
-            self._verdicts = np.where(self._counts > count_max, TOO_SKEWED, 0)
+            count_max = self.constraint.max_skew + self._minimum() - self.self_match
+            self._verdicts = np.where(self.counts > count_max, TOO_SKEWED, 0)
             self._verdicts[ABSENT] = NO_LABEL
         return self._verdicts
 
     def add(self, row: int, number: int) -> None:
         """Add `number` to the count of a row's domain."""
-        self._counts[self.column.ids[row]] += number
+        self.counts[self.column.ids[row]] += number
         self._verdicts = None
 
     def clone(self) -> Domains:
@@ -144,14 +161,19 @@ class Domains:
         twin = Domains.__new__(Domains)
         for name in Domains.__slots__:
             setattr(twin, name, getattr(self, name))
-        twin._counts = self._counts.copy()
+        twin.counts = self.counts.copy()
         return twin
+
+    @property
+    def has_too_few(self) -> bool:
+        """True if there are fewer domains than `minDomains` says."""
+        return self._domain_count < self.constraint.min_domains
 
     def _minimum(self) -> int:
         # KEP-3022: with too few domains the minimum is 0, so that pods spread to new ones.
-        if self._domain_count < self.constraint.min_domains:
+        if self.has_too_few:
             return 0
-        return int(self._counts[self._is_domain].min()) if self._domain_count else _NO_DOMAINS
+        return int(self.counts[self.is_domain].min()) if self._domain_count else _NO_DOMAINS
 
 
 class HardSpread:
@@ -222,7 +244,7 @@ def _count_domains(
         is_domain = np.bincount(column.ids[is_counted], minlength=len(column.values)) > 0
         is_domain[ABSENT] = False
     counts[ABSENT] = 0
-    return Domains(constraint, column, counts, is_domain, constraint.selector.matches(pod.metadata.labels))
+    return Domains(constraint, column, is_counted, counts, is_domain, constraint.selector.matches(pod.metadata.labels))
 
 
 # ---------------------------------------------------------------- soft constraints

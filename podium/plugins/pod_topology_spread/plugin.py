@@ -86,14 +86,19 @@ class PodTopologySpread(
     ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
         """Count the pods by domain. Return Skip without hard constraints, Error if one is invalid."""
         try:
-            constraints = self._constraints(pod, HARD)
+            spread = self.hard_spread(pod, snapshot)
         except FieldError as error:
             reason = "get constraints from pod: obtaining pod's hard topology spread constraints"
             return None, fwk.error_status(f"{reason}: {error}")
-        if not constraints:
+        if spread is None:
             return None, fwk.SKIP
-        state.write(HardSpread.of(pod, constraints, snapshot))
+        state.write(spread)
         return None, None
+
+    def hard_spread(self, pod: Pod, snapshot: Snapshot) -> HardSpread | None:
+        """Count the pods by domain of each hard constraint; None without any. Raises: FieldError: one is invalid."""
+        constraints = self._constraints(pod, HARD)
+        return HardSpread.of(pod, constraints, snapshot) if constraints else None
 
     def pre_filter_extensions(self) -> fwk.PreFilterExtensions:
         """Return the extensions that update the counts."""

@@ -18,7 +18,7 @@ from podium.lib.system_clock import SystemClock
 from podium.sandbox.embedded import Sandbox
 from tests.manifests import Json, node
 from tests.provisioned.sandboxed import at_rest, daemon_beside, nodes_of_pods, run, sandbox_of
-from tests.unit.insight.room.test_make_room import running, waiting
+from tests.unit.insight.room.test_make_room import node_in_zone, running, spread_over_zones, waiting
 from tests.virtual_time import LoopClock
 from tests.workload_manifests import budget, workload
 
@@ -108,6 +108,22 @@ def test_steps_are_carried_out_and_every_cordon_is_taken_back() -> None:
         "2 of 2: default/web-1 has moved from n1 to n2",
         "default/big is on n1",
     ]
+
+
+def test_a_pod_that_comes_by_itself_after_the_last_move_is_what_was_wanted() -> None:
+    # Zone a has room, but one pod more than zone b; as soon as that has left, the scheduler places the pod.
+    web = replica_set("web", "1")
+    objects = [node_in_zone("a1", "a"), node_in_zone("a2", "a"), node_in_zone("b1", "b", "1"), web]
+    big = waiting(preemptionPolicy="Never", **spread_over_zones("big"))
+    big["metadata"]["uid"] = "big"
+
+    async def work(sandbox: Sandbox, carrier: MoveCarrier, plan: RoomPlan, expectation: Expectation) -> None:
+        await carrier.carry_out(plan, expectation)
+        assert nodes_of_pods(sandbox)["big"] in ("a1", "a2")
+        assert cordoned_names(sandbox) == []
+
+    lines = carry_out([*objects, of_replica_set("web", "1", "a1"), big], work, has_scheduler=True)
+    assert lines[0] == "1 of 1: default/web-1 has moved from a1 to b1"
 
 
 def stranger_comes(sandbox: Sandbox) -> None:

@@ -340,3 +340,51 @@ def test_a_pod_that_cannot_move_keeps_the_other_from_its_zone() -> None:
     ]
     answer = room_for(*objects, waiting("4", affinity=apart_from("web")))
     assert answer.plan is None
+
+
+def spread_over_zones(app: str = "web", **fields: Any) -> Json:
+    """Fields of a pod that is spread together with the pods of web."""
+    selector = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web", "big"]}]}
+    rule = {"topologyKey": ZONE, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}
+    return {"labels": {"app": app}, "topologySpreadConstraints": [rule | fields]}
+
+
+def test_a_pod_leaves_the_domain_that_has_too_many() -> None:
+    # Only zone a has room, but two pods already, as against one in b and in c.
+    objects = [node_in_zone("a1", "a"), node_in_zone("b1", "b", "3"), node_in_zone("c1", "c", "1")]
+    objects += [running(f"web-{number}", "1", at) for number, at in enumerate(("a1", "a1", "b1", "c1"))]
+    answer = room_for(*objects, waiting("4", **spread_over_zones()))
+    assert steps_of(answer) == [("web-0", "a1", "b1")]
+    assert answer.plan is not None
+    assert answer.plan.nodes == {"default/big": "a1"}
+    assert answer.is_proven
+
+
+def test_a_pod_goes_to_the_smallest_domain_so_that_others_may_have_more() -> None:
+    # Zone b has a pod that stays and all the room, c has none and room for a small pod: one of a goes there.
+    objects = [node_in_zone("a1", "a", "2"), node_in_zone("b1", "b"), node_in_zone("c1", "c", "1")]
+    objects += [running(f"web-{number}", "1", "a1") for number in range(2)]
+    objects += [pod("bare", "1", node="b1", labels={"app": "web"}, scheduler=SCHEDULER, status=ready())]
+    answer = room_for(*objects, waiting("4", **spread_over_zones("big")))
+    assert [(source, target) for _, source, target in steps_of(answer)] == [("a1", "c1")]
+    assert answer.plan is not None
+    assert answer.plan.nodes == {"default/big": "b1"}
+    assert answer.is_proven
+
+
+def test_a_moved_pod_goes_only_where_its_own_spread_lets_it() -> None:
+    # From a to b it may go, but not to c, which has two of its pods already and the most room.
+    objects = [node_in_zone("a1", "a", "4"), node_in_zone("b1", "b", "2"), node_in_zone("c1", "c")]
+    objects += [
+        running(f"web-{number}", "1", at, **spread_over_zones()) for number, at in enumerate(("a1", "c1", "c1"))
+    ]
+    answer = room_for(*objects, running("api-1", "5", "c1"), waiting("4"))
+    assert steps_of(answer) == [("web-0", "a1", "b1")]
+
+
+def test_pods_that_stay_may_keep_the_skew_and_that_is_proven() -> None:
+    objects = [node_in_zone("a1", "a"), node_in_zone("b1", "b", "1")]
+    objects += [pod("bare", "1", node="a1", labels={"app": "web"}, scheduler=SCHEDULER, status=ready())]
+    answer = room_for(*objects, waiting("4", **spread_over_zones("big")))
+    assert answer.verdict is Verdict.IMPOSSIBLE
+    assert answer.is_proven
