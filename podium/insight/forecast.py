@@ -70,6 +70,7 @@ class Forecast:
     def __init__(self, cluster: Cluster, at_s: float, limit: TimeLimit = UNLIMITED, step: Apply | None = None) -> None:
         self.cluster = cluster.fork()
         self.at_s = at_s
+        self._limit = limit
         self._rehearsal = rehearsal = Rehearsal(self.cluster, limit, start_s=at_s)
         self.asked: Sequence[str] = ()
         self._start = self.cluster
@@ -148,6 +149,10 @@ class Forecast:
             answer = answer_by_moments
         else:
             answer = self._without_time(pod, ahead, placement.message, fix=fix, limit=limit)
+        is_open = answer.verdict is Verdict.LATER and not answer.ends
+        if is_open and self._ends_by_node and self._after_completions.preemptions:
+            # What these leave it might take.
+            return None
         return Outlook([answer], self.at_s)
 
     def _after_announced_end(self, pod: Pod, nodes: Sequence[str], ahead: int, why: str) -> PodOutlook | None:
@@ -257,6 +262,9 @@ class Forecast:
         if gang is None:
             # Or with a preemption, if some leave before others, or others take the room.
             nodes = list(dict.fromkeys((*nodes, *self._nodes_to_preempt_on(self._without_finite, pod))))
+        # Others that are tried then may preempt pods that this one could not.
+        if (turn := self._after_completions.turns.get(pod.key)) is not None:
+            nodes = list(dict.fromkeys((*nodes, turn.node)))
         # Those that the pod must be near may come only then.
         if nodes or (nodes := self._fitting(self._refilled_without(pod), pod, gang)):
             return nodes
@@ -324,6 +332,17 @@ class Forecast:
     def _without_finite(self) -> Cluster:
         """The world after the end of all pods that end by themselves."""
         return self._world_after(self._finite)
+
+    @cached_property
+    def _after_completions(self) -> Rehearsal:
+        """What comes of the waiting pods when these pods end, played until none is left or the time is over."""
+        former = self._rehearsal
+        rehearsal = Rehearsal(former.world, self._limit, start_s=former.clock.now())
+        try:
+            rehearsal.play_completions()
+        except TimeIsUpError:
+            self._limit.is_noticed = True
+        return rehearsal
 
     @cached_property
     def _refilled_world(self) -> Cluster:

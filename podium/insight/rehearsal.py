@@ -39,6 +39,8 @@ from podium.objects.resource_types import PODS, RESOURCE_CLAIMS
 _ATTEMPTS_MAX: Final = 200
 """The attempts at one pod: pods that preempt each other could move for ever."""
 
+_COMPLETIONS_MAX: Final = 100
+"""The number of times that all pods complete: a workload could create others for ever."""
 _ATTEMPT_S: Final = 1e-6
 _DELETION_S: Final = 1e-3
 """The time from a decision to a deletion, which counts only against ends that are due at the same moment."""
@@ -157,6 +159,33 @@ class Rehearsal(Trial):
             free = free_on(self.world, dict.fromkeys(end.node for end in self.ends[end_count:]))
             self.moments.append(Moment(at_s, len(self.ends), free, not self.preemptions))
             self.play_queue()
+
+    def play_completions(self) -> None:
+        """Let all pods end that end by themselves at an unknown time, and those that begin only then.
+
+        Raises: as `play_queue`.
+        """
+        self.play_queue()
+        for _ in range(_COMPLETIONS_MAX):
+            self.play_ends()
+            ends = [end for pod in self.world.pods if pod.node_name and (end := pod_end(pod, self.clock.now()))]
+            if not ends:
+                return
+            for end in ends:
+                self.limit.check()
+                self._complete(end)
+            self.play_queue()
+
+    def _complete(self, end: PodEnd) -> None:
+        pod = self.world.store.get(PODS, end.pod)
+        if pod is None:
+            return
+        owner = pod.metadata.controller
+        if owner is not None and owner.kind == "Job":
+            # It creates no more once enough pods have completed; those that it has complete as well.
+            self.controllers.remove("Job", f"{pod.metadata.namespace}/{owner.name}")
+        self.ends.append(end)
+        self._end(pod, is_replaced=self._terminating.get(pod.key, False))
 
     def _end_pod(self, end: PodEnd) -> None:
         pod = self.world.store.get(PODS, end.pod)

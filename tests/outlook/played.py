@@ -32,6 +32,8 @@ _REST_S: Final = 14.0
 _LATE_S: Final = 16.0
 """How much later than its time a pod may be bound: stand-ins act with a delay, and a backoff may last 10 s."""
 _EARLY_S: Final = 1.5
+_FLUSH_S: Final = 340.0
+"""Within this time the queue tries each pod again, whatever its hints said."""
 
 
 class TickingClock(LoopClock):
@@ -58,10 +60,11 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The pod whose neighbours leave last, but for those on one node."""
+    """The pod whose neighbours leave last: those on other nodes than one, or only one of them."""
 
     pod: str
-    node: str
+    node: str = ""
+    partner: str = ""
 
 
 @dataclass(slots=True)
@@ -100,7 +103,9 @@ def check_outlooks(seed: int) -> CheckedOutlooks:
     }
     play = run(partial(_play, waiting.objects, None, seed))
     for name in waiting.waiting:
-        play.bindings |= _binding_for(name, answers[name], play, partial(_play, waiting.objects, None, seed))
+        play.bindings |= _binding_for(
+            name, answers[name], play, _partners(waiting.objects, name), partial(_play, waiting.objects, None, seed)
+        )
     _check(waiting.waiting, answers, play, checked)
     if waiting.comer is not None:
         objects = [LocatedManifest(waiting.comer, "comer")]
@@ -135,7 +140,11 @@ def _fault_count(answers: Mapping[str, PodOutlook], play: Play) -> int:
 
 
 def _binding_for(
-    name: str, answer: PodOutlook, play: Play, play_on: Callable[[Question], Coroutine[Any, Any, Play]]
+    name: str,
+    answer: PodOutlook,
+    play: Play,
+    partners: Sequence[str],
+    play_on: Callable[[Question], Coroutine[Any, Any, Play]],
 ) -> Mapping[str, Binding]:
     """The binding of a pod that may get a node: as played, or in a play in which other pods stay until last.
 
@@ -143,10 +152,19 @@ def _binding_for(
     """
     if name in play.bindings or answer.verdict is not Verdict.LATER:
         return {}
-    for node in ("", *answer.nodes):
-        if (binding := run(partial(play_on, Question(name, node))).bindings.get(name)) is not None:
+    questions = [Question(name, node) for node in ("", *answer.nodes)]
+    for question in (*questions, *(Question(name, partner=partner) for partner in partners)):
+        if (binding := run(partial(play_on, question)).bindings.get(name)) is not None:
             return {name: binding}
     return {}
+
+
+def _partners(objects: Sequence[Json], name: str) -> Sequence[str]:
+    """The names of the pods that a pod wants to be near."""
+    pods = [manifest for manifest in objects if manifest["kind"] == "Pod"]
+    apps = {app for pod in pods if pod["metadata"]["name"] == name for app in _wanted_apps(pod)}
+    others = (pod["metadata"] for pod in pods if pod["metadata"]["name"] != name)
+    return [metadata["name"] for metadata in others if metadata["labels"].get("app") in apps]
 
 
 # ---------------------------------------------------------------- the sandbox
@@ -180,6 +198,7 @@ async def _play(objects: Iterable[Json], comer: Json | None, seed: int, question
             await _leave(sandbox, question, is_last=False)
             await _end_finite(sandbox, question, is_last=True)
             await _leave(sandbox, question, is_last=True)
+            await _leave_until_flushed(sandbox, play)
         finally:
             watch.cancel()
     return play
@@ -235,6 +254,15 @@ async def _leave(sandbox: Sandbox, question: Question | None, *, is_last: bool) 
             return
 
 
+async def _leave_until_flushed(sandbox: Sandbox, play: Play) -> None:
+    """Wait until the queue has tried all pods again, as long as one more gets a node."""
+    count = -1
+    while len(play.bindings) > count and sandbox.store.list("pods"):
+        count = len(play.bindings)
+        await asyncio.sleep(_FLUSH_S)
+        await _leave(sandbox, None, is_last=True)
+
+
 def _orphan(sandbox: Sandbox) -> None:
     """Delete the controllers of the pods, which would create others in the place of those that leave."""
     pods = resource_named("pods")
@@ -250,17 +278,23 @@ def _orphan(sandbox: Sandbox) -> None:
 
 def _wanted_pods(sandbox: Sandbox, question: Question | None) -> Callable[[Json], bool]:
     """Whether pods without a node want to be near a pod: any of them, or the one that is asked about."""
+    if question is not None and question.partner:
+        return lambda pod: pod["metadata"]["name"] == question.partner
     apps = {
-        term["labelSelector"]["matchLabels"]["app"]
+        app
         for pod in sandbox.store.list("pods")
         if not pod["spec"].get("nodeName") and (question is None or pod["metadata"]["name"].startswith(question.pod))
-        for term in pod["spec"]
-        .get("affinity", {})
-        .get("podAffinity", {})
-        .get("requiredDuringSchedulingIgnoredDuringExecution", ())
+        for app in _wanted_apps(pod)
     }
     node = "" if question is None else question.node
     return lambda pod: pod["metadata"]["labels"].get("app") in apps and pod["spec"].get("nodeName") != node
+
+
+def _wanted_apps(pod: Json) -> Sequence[str]:
+    """The values of `app` that the pod wants near."""
+    affinity = pod["spec"].get("affinity", {}).get("podAffinity", {})
+    terms = affinity.get("requiredDuringSchedulingIgnoredDuringExecution", ())
+    return [term["labelSelector"]["matchLabels"]["app"] for term in terms]
 
 
 # ---------------------------------------------------------------- the comparison

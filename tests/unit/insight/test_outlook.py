@@ -173,6 +173,32 @@ def test_a_pod_that_still_waits_must_leave_room_for_the_one_near_it() -> None:
     assert only(outlook("default/web", node("n2", "3"), *objects, near)).verdict is Verdict.NEVER
 
 
+def test_a_pod_that_itself_never_gets_a_node_is_none_to_be_near() -> None:
+    objects = [node("n1", "4"), running("service", "4")]
+    near = waiting("web", "1", affinity=_near("db"))
+    gated = waiting("db", "1", labels={"app": "db"}, schedulingGates=[{"name": "example.com/quota"}])
+    assert only(outlook("default/web", *objects, gated, near)).verdict is Verdict.NEVER
+    going = waiting("db", "1", labels={"app": "db"})
+    going["metadata"]["deletionTimestamp"] = AT
+    assert only(outlook("default/web", *objects, going, near)).verdict is Verdict.NEVER
+    # It needs a third one, which there is not, or the pod in question.
+    for app in ("cache", "web"):
+        tied = waiting("db", "1", labels={"app": "db"}, affinity=_near(app))
+        tied_near = waiting("web", "1", labels={"app": "web"}, affinity=_near("db"))
+        assert only(outlook("default/web", *objects, tied, tied_near)).verdict is Verdict.NEVER
+
+
+def test_what_others_preempt_after_ends_may_open_a_node() -> None:
+    once = running("once", "2", restartPolicy="Never", priority=10)
+    low = running("low", "2", priority=-1)
+    asked = waiting("web", "4", priority=1000, preemptionPolicy="Never")
+    other = waiting("other", "3", priority=5)
+    entry = only(outlook("default/web", node("n1", "4"), once, low, asked, other))
+    assert ([end.pod for end in entry.ends], list(entry.nodes)) == (["default/once"], ["n1"])
+    alone = only(outlook("default/web", node("n1", "4"), once, low, asked))
+    assert list(alone.ends) == []
+
+
 def test_a_pod_to_be_near_may_come_when_others_have_ended() -> None:
     once = running("once", "4", restartPolicy="Never")
     objects = [node("n1", "4"), once, waiting("db", "2", labels={"app": "db"})]
