@@ -35,6 +35,7 @@ from podium.insight.moments import UnclearError, first_place, is_plain
 from podium.insight.node_edits import HOSTNAME
 from podium.insight.outlook import Outlook, PodOutlook, Verdict
 from podium.insight.pod_ends import PodEnd, grace_s, pod_end
+from podium.insight.possible_gangs import possible_gang_nodes
 from podium.insight.possible_nodes import partners_of, possible_nodes
 from podium.insight.rehearsal import Rehearsal, is_movable
 from podium.insight.steps import Apply, pods_of
@@ -307,7 +308,7 @@ class Forecast:
 
     def _possible(self, pod: Pod, gang: Gang | None) -> Sequence[str]:
         if gang is not None:
-            return self._fitting(self._empty_world, pod, gang)
+            return possible_gang_nodes(self._rehearsal.world, self._empty_world, gang)
         return possible_nodes(self._rehearsal.world, self._empty_world, pod)
 
     @cached_property

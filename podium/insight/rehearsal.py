@@ -20,6 +20,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from podium.engine.cluster import stays_on_node
+from podium.engine.derivation.claims import may_have_claims
 from podium.engine.derivation.control_objects import count_at
 from podium.engine.derivation.job_failures import backoff_limit, backoff_s, policy_action, replaces_failed_only
 from podium.engine.errors import ClusterError
@@ -109,6 +110,10 @@ class Rehearsal(Trial):
         self.clock = ManualClock(self.start_s)
         self.waiting = WaitingPods(lambda: self.world, self.original.configuration, self.clock)
         self._failed = self.waiting
+        for pod in [pod for pod in self.world.pods if not pod.node_name and may_have_claims(pod)]:
+            # By now the controllers of claims have created those that pods ask for by template.
+            if (pod_with_claims := self._with_claims(pod)) is not pod:
+                self.world.put(PODS, pod_with_claims)
         # As they have entered the queue of a scheduler that has run all the time.
         self.waiting.enter(sorted((pod for pod in self.world.pods if not pod.node_name), key=_age))
         self.controllers.held_jobs = set()

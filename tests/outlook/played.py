@@ -9,19 +9,25 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
+from podium.config import default_configuration, load, parse_feature_gates
 from podium.engine.files import LocatedManifest
+from podium.framework.profile.runtime import registry_of
 from podium.insight.cluster import Cluster
 from podium.insight.forecast import Forecast, outlook_of
 from podium.insight.outlook import PodOutlook, Verdict
+from podium.plugins import IN_TREE
+from podium.plugins.contrib import CONTRIB
 from podium.sandbox.embedded import Sandbox
 from podium.sandbox.resources import resource_named
 from tests.manifests import Json
-from tests.outlook.clusters import GRACE_S, LAST_END_S, NAMESPACE, waiting_cluster
+from tests.outlook.clusters import NAMESPACE, WaitingCluster, waiting_cluster
+from tests.outlook.times import GRACE_S, LAST_END_S
 from tests.provisioned.sandboxed import at_rest, daemon_beside, run, sandbox_of
 from tests.virtual_time import START_S, LoopClock
 
@@ -95,22 +101,22 @@ def check_outlooks(seed: int) -> CheckedOutlooks:
     """Ask about each pod that waits, and about what comes to the cluster; then play on."""
     waiting = waiting_cluster(seed)
     checked = CheckedOutlooks(seed)
-    cluster = Cluster.load(waiting.objects)
+    cluster = Cluster.load(waiting.objects, waiting.config)
     forecast = Forecast(cluster, START_S)
     answers = {
         name: outlook_of(cluster, f"{NAMESPACE}/{name}", START_S, fix=False, forecast=forecast).pods[0]
         for name in waiting.waiting
     }
-    play = run(partial(_play, waiting.objects, None, seed))
+    play = run(partial(_play, waiting, None, seed))
     for name in waiting.waiting:
         play.bindings |= _binding_for(
-            name, answers[name], play, _partners(waiting.objects, name), partial(_play, waiting.objects, None, seed)
+            name, answers[name], play, _partners(waiting.objects, name), partial(_play, waiting, None, seed)
         )
     _check(waiting.waiting, answers, play, checked)
     if waiting.comer is not None:
         objects = [LocatedManifest(waiting.comer, "comer")]
         outlooks = outlook_of(cluster, objects, START_S, fix=False, forecast=forecast).pods
-        play = _play_of_comers(outlooks, partial(_play, waiting.objects, waiting.comer, seed))
+        play = _play_of_comers(outlooks, partial(_play, waiting, waiting.comer, seed))
         if len(play.comers) != len(outlooks):
             checked.faults.append(f"{len(outlooks)} pods were expected to come, and {len(play.comers)} came")
         _check(play.comers, _pairing(outlooks, play), play, checked)
@@ -170,11 +176,17 @@ def _partners(objects: Sequence[Json], name: str) -> Sequence[str]:
 # ---------------------------------------------------------------- the sandbox
 
 
-async def _play(objects: Iterable[Json], comer: Json | None, seed: int, question: Question | None = None) -> Play:
+async def _play(waiting: WaitingCluster, comer: Json | None, seed: int, question: Question | None = None) -> Play:
     """Play on. Pods that others want to be near leave last; if a pod is asked about, only those that it wants near."""
     play = Play()
-    sandbox = sandbox_of(objects, controllers=True, kubelet_delay_s=float(GRACE_S), job_s=_FOR_EVER_S)
-    async with sandbox, daemon_beside(sandbox, seed, clock=TickingClock()):
+    sandbox = sandbox_of(waiting.objects, controllers=True, kubelet_delay_s=float(GRACE_S), job_s=_FOR_EVER_S)
+    gates = parse_feature_gates(["GenericWorkload=true"])
+    configuration = (
+        default_configuration(gates)
+        if waiting.config is None
+        else load(json.dumps(waiting.config), "config", registry_of({**IN_TREE, **CONTRIB}), gates).config
+    )
+    async with sandbox, daemon_beside(sandbox, seed, configuration, gates.pod_groups, TickingClock()):
         loop = asyncio.get_running_loop()
         names = {pod["metadata"]["name"] for pod in sandbox.store.list("pods")}
         # The others are in the queue by then.
@@ -210,7 +222,21 @@ async def _watch(sandbox: Sandbox, play: Play) -> None:
         for pod in sandbox.store.list("pods"):
             if node := pod["spec"].get("nodeName"):
                 play.bindings.setdefault(pod["metadata"]["name"], Binding(node, loop.time()))
+        _bind_claims(sandbox)
         await asyncio.sleep(_TICK_S)
+
+
+def _bind_claims(sandbox: Sandbox) -> None:
+    """Bind claims to the volumes that the scheduler has chosen for them, as the controller of volumes does."""
+    resource = resource_named("persistentvolumeclaims")
+    for volume in sandbox.store.list("persistentvolumes"):
+        key = (NAMESPACE, volume["spec"].get("claimRef", {}).get("name", ""))
+        record = sandbox.store.collection(resource).records.get(key)
+        if record is not None and "volumeName" not in record.obj["spec"]:
+            metadata = record.obj["metadata"] | {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
+            spec = record.obj["spec"] | {"volumeName": volume["metadata"]["name"]}
+            bound = record.obj | {"metadata": metadata, "spec": spec, "status": {"phase": "Bound"}}
+            sandbox.store.replace_record(resource, record, bound)
 
 
 async def _end_finite(sandbox: Sandbox, question: Question | None, *, is_last: bool) -> None:

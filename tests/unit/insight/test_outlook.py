@@ -12,8 +12,10 @@ from podium.engine.errors import ManifestError
 from podium.insight.outlook import Outlook, PodOutlook, Verdict
 from podium.lib.clock import ManualClock
 from podium.lib.time_limit import TimeIsUpError, TimeLimit
-from tests.gang_manifests import UPSTREAM, group, member, members
+from tests.device_manifests import device_class, devices, exactly, resource_slice
+from tests.gang_manifests import COSCHEDULING, UPSTREAM, group, member, members, with_coscheduling
 from tests.manifests import HOSTNAME, ZONE, Json, node, pod
+from tests.workload_manifests import claims_from, device_claim_template
 
 AT = "2026-03-01T12:00:00Z"
 EARLIER = "2026-03-01T11:00:00Z"
@@ -348,3 +350,46 @@ def test_nodes_where_ends_leave_enough_room_for_a_preemption_are_named_beside_th
     entry = only(outlook("default/web", *objects, waiting("web", "4", preemptionPolicy="PreemptLowerPriority")))
     assert sorted(entry.nodes) == ["n1", "n2"]
     assert {end.pod for end in entry.ends} == {"default/first", "default/second"}
+
+
+def test_claims_that_a_template_makes_are_no_reason_to_wait_and_the_lack_of_one_is() -> None:
+    objects = [
+        *(node(name, "4") for name in ("n1", "n2")),
+        device_class(),
+        resource_slice("n2", devices(1), node="n2"),
+        device_claim_template("one", exactly()),
+    ]
+    first, second = (waiting(name, "1", resourceClaims=claims_from("one")) for name in ("first", "second"))
+    assert only(outlook("default/first", *objects, first)).node == "n2"
+    behind = only(outlook("default/second", *objects, first, second))
+    assert (behind.verdict, list(behind.nodes)) == (Verdict.LATER, ["n2"])
+    no_template = only(outlook("default/first", *objects[:-1], first))
+    assert (no_template.verdict, "ResourceClaim not created yet" in no_template.why) == (Verdict.NEVER, True)
+
+
+def test_a_gang_of_coscheduling_gets_its_nodes_together_later() -> None:
+    objects = [
+        *(node(name, "4") for name in ("n1", "n2")),
+        running("once", "2", restartPolicy="Never"),
+        group(COSCHEDULING, 4),
+        *members(COSCHEDULING, 4, cpu="2", scheduler="podium"),
+    ]
+    answer = podium.Cluster.load(objects, with_coscheduling()).outlook("default/train-0", at=AT)
+    assert [entry.verdict for entry in answer.pods] == [Verdict.LATER] * 4
+    assert [end.pod for end in answer.pods[0].ends] == ["default/once"]
+
+
+@pytest.mark.parametrize(("largest", "verdict"), [("3", Verdict.LATER), ("4", Verdict.NEVER)])
+def test_a_gang_that_does_not_fit_in_the_order_of_its_members_may_fit_otherwise(largest: str, verdict: Verdict) -> None:
+    # One after the other takes the middle of the larger node first.
+    sizes = ("2", "2", largest)
+    objects = [
+        node("n1", "4"),
+        node("n2", "3"),
+        running("service", "3"),
+        group(UPSTREAM, 3),
+        *(member(UPSTREAM, f"train-{index}", cpu=cpu, scheduler=SCHEDULER) for index, cpu in enumerate(sizes)),
+    ]
+    answer = outlook("default/train-0", *objects)
+    assert {entry.verdict for entry in answer.pods} == {verdict}
+    assert all(entry.nodes for entry in answer.pods) is (verdict is Verdict.LATER)
