@@ -30,7 +30,7 @@ from podium.engine.manifests import Manifest, as_manifest, resource_of
 from podium.engine.placement import Placement
 from podium.framework.cycle.search import filter_all
 from podium.insight.cluster import Cluster
-from podium.insight.fixes import Fixes
+from podium.insight.fixes import Fixes, fixes_for
 from podium.insight.moments import UnclearError, first_place, is_plain
 from podium.insight.node_edits import HOSTNAME
 from podium.insight.outlook import Outlook, PodOutlook, Verdict
@@ -38,6 +38,7 @@ from podium.insight.pod_ends import PodEnd, grace_s, pod_end
 from podium.insight.possible_gangs import possible_gang_nodes
 from podium.insight.possible_nodes import partners_of, possible_nodes
 from podium.insight.rehearsal import Rehearsal, is_movable
+from podium.insight.search_basis import SearchBasis
 from podium.insight.steps import Apply, pods_of
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 from podium.objects.core import Pod
@@ -364,11 +365,20 @@ class Forecast:
     def _fixes_of(self, pod: Pod, limit: TimeLimit) -> Fixes:
         # Nothing keeps the spec of a pod alive that only a question has, so that another one may get its id.
         if self.pod(pod.key) is not pod:
-            return self._world_now.fixes(pod, _FIXES_MAX, limit)
+            return self._search(pod, limit)
         # By id, since replicas share their spec, which the world keeps alive.
         if id(pod.spec) not in self._fixes:
-            self._fixes[id(pod.spec)] = self._world_now.fixes(pod, _FIXES_MAX, limit)
+            self._fixes[id(pod.spec)] = self._search(pod, limit)
         return self._fixes[id(pod.spec)]
+
+    def _search(self, pod: Pod, limit: TimeLimit) -> Fixes:
+        world, pod = self._world_now.asked(pod)
+        basis = self._basis if world is self._world_now else None
+        return fixes_for(world, pod, _FIXES_MAX, limit, basis=basis)
+
+    @cached_property
+    def _basis(self) -> SearchBasis:
+        return SearchBasis(self._world_now)
 
 
 def outlook_of(

@@ -45,9 +45,7 @@ def possible_gang_nodes(cluster: Cluster, emptied: Cluster, gang: Gang) -> Seque
         return list(dict.fromkeys(trial.nodes.values()))
     if _are_interchangeable(gang.waiting_members):
         return ()
-    choices = {
-        pod.key: possible_nodes(cluster, emptied, restrict(pod, trial.selector)) for pod in gang.waiting_members
-    }
+    choices = {pod.key: possible_nodes(cluster, emptied, restrict(pod, trial.selector)) for pod in gang.waiting_members}
     names = list(dict.fromkeys(name for nodes in choices.values() for name in nodes))
     if sum(bool(nodes) for nodes in choices.values()) < shortage:
         return ()
