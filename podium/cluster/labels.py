@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Final
 
 import numpy as np
@@ -47,6 +48,12 @@ class LabelColumn:
         if self.ids[row] != value_id:
             self.ids[row] = value_id
             self.version += 1
+
+    def copy(self) -> LabelColumn:
+        """Return a copy that changes by itself."""
+        twin = copy(self)
+        twin.ids, twin.values, twin._id_of = self.ids.copy(), list(self.values), dict(self._id_of)
+        return twin
 
     def values_in_use(self) -> NDArray[np.bool_]:
         """Return by id whether some node has the value; always False for id 0. The caller must not write to it.
@@ -112,6 +119,12 @@ class LabelColumns:
     def get(self, key: str) -> LabelColumn | None:
         """Return the column of a key, or None if it has not been built."""
         return self._columns.get(key)
+
+    def copy(self) -> LabelColumns:
+        """Return a copy that changes by itself."""
+        twin = LabelColumns(self._size)
+        twin._columns = {key: column.copy() for key, column in self._columns.items()}
+        return twin
 
     def build(self, key: str, rows: Sequence[Mapping[str, str] | None]) -> LabelColumn:
         """Build the column of a new key from each row's labels."""

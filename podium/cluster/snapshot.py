@@ -367,7 +367,7 @@ class Snapshot:
         self.taint_sets, self._taint_set_id = list(self.taint_sets), dict(self._taint_set_id)
         self._unschedulable, self._taint_set_ids = self._unschedulable.copy(), self._taint_set_ids.copy()
         self._allowed_pods, self._allocatable = self._allowed_pods.copy(), self._allocatable.copy()
-        self._labels = LabelColumns(len(self.nodes))
+        self._labels = self._labels.copy()
         self._tree, self._free_rows = self._tree.copy(), list(self._free_rows)
         self._show()
 

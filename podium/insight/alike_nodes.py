@@ -9,9 +9,10 @@ from typing import Final
 import numpy as np
 
 from podium.cluster import IntArray, Rows, Snapshot
+from podium.cluster.snapshot import BoolArray
 from podium.insight.blockers import Blockers
-from podium.insight.node_edits import HOSTNAME, label_keys
-from podium.objects.affinity import NodeSelector
+from podium.insight.node_edits import HOSTNAME, node_requirements, value_meets
+from podium.objects.affinity import NodeSelector, NodeSelectorRequirement
 from podium.objects.core import Pod
 
 TAINTS: Final = frozenset({"TaintToleration", "NodeUnschedulable"})
@@ -37,7 +38,7 @@ class AlikeGroup:
 
 
 class AlikeNodes:
-    """The nodes of a snapshot, grouped by their taints and by the labels that the pod selects by.
+    """The nodes of a snapshot, grouped by their taints and by what of the pod's demands their labels and names meet.
 
     Args:
         demands: node selectors that the node has to match as well.
@@ -51,17 +52,22 @@ class AlikeNodes:
     """
 
     def __init__(self, snapshot: Snapshot, pod: Pod, demands: Sequence[NodeSelector]) -> None:
-        keys, by_name = label_keys(pod, demands)
-        self.tells_apart = by_name or HOSTNAME in keys
+        label_requirements, name_requirements = node_requirements(pod, demands)
+        self.tells_apart = bool(name_requirements) or any(item.key == HOSTNAME for item in label_requirements)
         self._order = snapshot.order
-        columns = [snapshot.taint_set, snapshot.unschedulable, *(snapshot.label_column(key).ids for key in keys)]
+        columns = [
+            snapshot.taint_set,
+            snapshot.unschedulable,
+            # Which changes of labels a node needs depends on which requirements its labels meet.
+            *(_is_met(requirement, snapshot) for requirement in label_requirements),
+            *(_is_named(requirement, snapshot) for requirement in name_requirements),
+        ]
         codes = np.zeros(len(snapshot.order), np.int64)
         for column in columns:
             _, ids = np.unique(column.take(snapshot.order), return_inverse=True)
             # Renumbered after each column, so that the product of the next one stays far below int64.
             _, codes = np.unique(codes * (len(codes) + 1) + ids, return_inverse=True)
-        # A pod that selects nodes by name sees each of them as different.
-        self._codes: IntArray = np.arange(len(codes)) if by_name else codes
+        self._codes: IntArray = codes
 
     def rejected_groups(self, blockers: Blockers, edits_max: int) -> Iterator[AlikeGroup]:
         """Yield the groups of nodes that up to `edits_max` edits of the node and evictions may make feasible."""
@@ -83,3 +89,21 @@ class AlikeNodes:
         _, sizes = np.unique(codes[positions], return_counts=True)
         for part in np.split(positions[np.argsort(codes[positions], kind="stable")], np.cumsum(sizes)[:-1]):
             yield AlikeGroup(part, frozenset(plugin for plugin, mask in rejections.items() if mask[part[0]]))
+
+
+def _is_met(requirement: NodeSelectorRequirement, snapshot: Snapshot) -> BoolArray:
+    """Return which nodes have a label that meets the requirement. Shape: one entry per row of the snapshot."""
+    column = snapshot.label_column(requirement.key)
+    if requirement.operator in ("In", "NotIn"):
+        ids = [value_id for value in requirement.values if (value_id := column.id_of(value)) is not None]
+        has_value: BoolArray = np.isin(column.ids, ids)
+        return has_value if requirement.operator == "In" else ~has_value
+    answers = np.array([value_meets(requirement, value) for value in column.values], np.bool_)
+    return answers.take(column.ids)
+
+
+def _is_named(requirement: NodeSelectorRequirement, snapshot: Snapshot) -> BoolArray:
+    """Return which nodes the requirement names. Shape: one entry per row of the snapshot."""
+    is_named = np.zeros(len(snapshot.nodes), np.bool_)
+    is_named[[row for name in requirement.values if (row := snapshot.row_of.get(name)) is not None]] = True
+    return is_named

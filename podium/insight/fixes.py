@@ -14,6 +14,7 @@ from podium.insight.asked_pod import as_pending
 from podium.insight.edits import Edit
 from podium.insight.gang_fixes import GangFix, gang_fixes
 from podium.insight.search import EDITS_MAX, Fix, FixSearch
+from podium.insight.search_basis import SearchBasis
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 from podium.objects.core import Pod
 
@@ -70,6 +71,7 @@ def fixes_for(
     fixes_max: int = FIXES_MAX,
     limit: TimeLimit = UNLIMITED,
     new_nodes: Sequence[Edit] = (),
+    basis: SearchBasis | None = None,
 ) -> Fixes:
     """Look for the smallest sets of edits; for a member of a gang, those after which the whole gang fits.
 
@@ -77,13 +79,14 @@ def fixes_for(
 
     Args:
         new_nodes: the edits that add a node, instead of nodes like those that are there.
+        basis: what is known already of the cluster.
 
     Raises:
         ScheduleError: a plugin failed.
         ClusterError: there are `new_nodes`, and the pod is a member of a gang.
     """
     try:
-        return _fixes_for(cluster, pod, fixes_max, limit, new_nodes)
+        return _fixes_for(cluster, pod, fixes_max, limit, new_nodes, basis)
     except (TimeIsUpError, ScheduleError):
         # Whatever interrupts the code of a plugin counts as its failure.
         if not limit.is_over():
@@ -92,7 +95,14 @@ def fixes_for(
         return Fixes(pod.key, False, is_partial=True)
 
 
-def _fixes_for(cluster: Cluster, pod: Pod, fixes_max: int, limit: TimeLimit, new_nodes: Sequence[Edit]) -> Fixes:
+def _fixes_for(
+    cluster: Cluster,
+    pod: Pod,
+    fixes_max: int,
+    limit: TimeLimit,
+    new_nodes: Sequence[Edit],
+    basis: SearchBasis | None,
+) -> Fixes:
     gang = gang_of(cluster, pod)
     # A gang that has its minimum already leaves the pod by itself, and its edits help alone.
     if gang is not None and len(gang.placed_members) < gang.min_count:
@@ -102,7 +112,8 @@ def _fixes_for(cluster: Cluster, pod: Pod, fixes_max: int, limit: TimeLimit, new
             return Fixes(pod.key, False, (), gang.key, gang.problem)
         fits, gang_sets = gang_fixes(cluster, gang, fixes_max, limit)
         return Fixes(pod.key, fits, tuple(gang_sets), gang.key, is_partial=limit.is_noticed)
-    search = FixSearch(*as_pending(cluster, pod), limit, new_nodes)
+    world, pod = as_pending(cluster, pod)
+    search = FixSearch(world, pod, limit, new_nodes, basis if world is cluster else None)
     if len(search.blockers().feasible()):
         return Fixes(pod.key, True)
     return Fixes(pod.key, False, tuple(search.fixes(fixes_max)), is_partial=search.is_over)

@@ -30,13 +30,15 @@ from podium.engine.manifests import Manifest, as_manifest, resource_of
 from podium.engine.placement import Placement
 from podium.framework.cycle.search import filter_all
 from podium.insight.cluster import Cluster
-from podium.insight.fixes import Fixes
+from podium.insight.fixes import Fixes, fixes_for
 from podium.insight.moments import UnclearError, first_place, is_plain
 from podium.insight.node_edits import HOSTNAME
 from podium.insight.outlook import Outlook, PodOutlook, Verdict
 from podium.insight.pod_ends import PodEnd, grace_s, pod_end
+from podium.insight.possible_gangs import possible_gang_nodes
 from podium.insight.possible_nodes import partners_of, possible_nodes
 from podium.insight.rehearsal import Rehearsal, is_movable
+from podium.insight.search_basis import SearchBasis
 from podium.insight.steps import Apply, pods_of
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 from podium.objects.core import Pod
@@ -70,6 +72,7 @@ class Forecast:
     def __init__(self, cluster: Cluster, at_s: float, limit: TimeLimit = UNLIMITED, step: Apply | None = None) -> None:
         self.cluster = cluster.fork()
         self.at_s = at_s
+        self._limit = limit
         self._rehearsal = rehearsal = Rehearsal(self.cluster, limit, start_s=at_s)
         self.asked: Sequence[str] = ()
         self._start = self.cluster
@@ -148,6 +151,10 @@ class Forecast:
             answer = answer_by_moments
         else:
             answer = self._without_time(pod, ahead, placement.message, fix=fix, limit=limit)
+        is_open = answer.verdict is Verdict.LATER and not answer.ends
+        if is_open and self._ends_by_node and self._after_completions.preemptions:
+            # What these leave it might take.
+            return None
         return Outlook([answer], self.at_s)
 
     def _after_announced_end(self, pod: Pod, nodes: Sequence[str], ahead: int, why: str) -> PodOutlook | None:
@@ -257,6 +264,9 @@ class Forecast:
         if gang is None:
             # Or with a preemption, if some leave before others, or others take the room.
             nodes = list(dict.fromkeys((*nodes, *self._nodes_to_preempt_on(self._without_finite, pod))))
+        # Others that are tried then may preempt pods that this one could not.
+        if (turn := self._after_completions.turns.get(pod.key)) is not None:
+            nodes = list(dict.fromkeys((*nodes, turn.node)))
         # Those that the pod must be near may come only then.
         if nodes or (nodes := self._fitting(self._refilled_without(pod), pod, gang)):
             return nodes
@@ -299,7 +309,7 @@ class Forecast:
 
     def _possible(self, pod: Pod, gang: Gang | None) -> Sequence[str]:
         if gang is not None:
-            return self._fitting(self._empty_world, pod, gang)
+            return possible_gang_nodes(self._rehearsal.world, self._empty_world, gang)
         return possible_nodes(self._rehearsal.world, self._empty_world, pod)
 
     @cached_property
@@ -326,6 +336,17 @@ class Forecast:
         return self._world_after(self._finite)
 
     @cached_property
+    def _after_completions(self) -> Rehearsal:
+        """What comes of the waiting pods when these pods end, played until none is left or the time is over."""
+        former = self._rehearsal
+        rehearsal = Rehearsal(former.world, self._limit, start_s=former.clock.now())
+        try:
+            rehearsal.play_completions()
+        except TimeIsUpError:
+            self._limit.is_noticed = True
+        return rehearsal
+
+    @cached_property
     def _refilled_world(self) -> Cluster:
         """The world after these ends and an attempt at each waiting pod, in the order of the queue."""
         world = self._without_finite.fork()
@@ -344,11 +365,20 @@ class Forecast:
     def _fixes_of(self, pod: Pod, limit: TimeLimit) -> Fixes:
         # Nothing keeps the spec of a pod alive that only a question has, so that another one may get its id.
         if self.pod(pod.key) is not pod:
-            return self._world_now.fixes(pod, _FIXES_MAX, limit)
+            return self._search(pod, limit)
         # By id, since replicas share their spec, which the world keeps alive.
         if id(pod.spec) not in self._fixes:
-            self._fixes[id(pod.spec)] = self._world_now.fixes(pod, _FIXES_MAX, limit)
+            self._fixes[id(pod.spec)] = self._search(pod, limit)
         return self._fixes[id(pod.spec)]
+
+    def _search(self, pod: Pod, limit: TimeLimit) -> Fixes:
+        world, pod = self._world_now.asked(pod)
+        basis = self._basis if world is self._world_now else None
+        return fixes_for(world, pod, _FIXES_MAX, limit, basis=basis)
+
+    @cached_property
+    def _basis(self) -> SearchBasis:
+        return SearchBasis(self._world_now)
 
 
 def outlook_of(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from podium.engine.cluster import Cluster
-from podium.engine.derivation.control_objects import ControlObjects
 from podium.engine.derivation.daemon_nodes import DaemonNodes
 from podium.engine.derivation.pods import daemon_set_pod
 from podium.engine.manifests import Manifest, as_manifest
@@ -29,7 +28,7 @@ def without_daemons(cluster: Cluster, node: Node, like: Node) -> Node:
     Args:
         like: the node that it is a copy of. Its pods stand for DaemonSets that the cluster's objects lack.
     """
-    daemons = [*_known_daemons(cluster, node), *_unknown_daemons(cluster.admission.objects, cluster.pods, node, like)]
+    daemons = [*_known_daemons(cluster, node), *_unknown_daemons(cluster, node, like)]
     if not daemons:
         return node
     remainder, pods = dict(node_allocatable(node)[0]), node_allocatable(node)[1]
@@ -67,7 +66,7 @@ def devices_alike(cluster: Cluster, node_name: str, like: Node) -> Iterator[Mani
 def daemons_alike(cluster: Cluster, node_name: str, like: Node) -> list[Pod]:
     """Return copies for a new node of the pods on `like` whose DaemonSets the cluster's objects lack."""
     node = Node(metadata=replace(like.metadata, name=node_name))
-    return list(_unknown_daemons(cluster.admission.objects, cluster.pods, node, like))
+    return list(_unknown_daemons(cluster, node, like))
 
 
 def _known_daemons(cluster: Cluster, node: Node) -> Iterator[Pod]:
@@ -77,10 +76,13 @@ def _known_daemons(cluster: Cluster, node: Node) -> Iterator[Pod]:
             yield cluster.read_pod(daemon_set_pod(daemon_set, name, node.name))
 
 
-def _unknown_daemons(objects: ControlObjects, pods: Iterable[Pod], node: Node, like: Node) -> Iterator[Pod]:
-    for pod in pods:
+def _unknown_daemons(cluster: Cluster, node: Node, like: Node) -> Iterator[Pod]:
+    objects, snapshot = cluster.admission.objects, cluster.engine_to_ask.cache.snapshot()
+    row = snapshot.row_of.get(like.name)
+    pods = () if row is None else snapshot.pods[row].values()
+    for pod in sorted(pods, key=lambda pod: (pod.metadata.namespace, pod.metadata.name)):
         owner = pod.metadata.controller
-        if pod.node_name != like.name or owner is None or owner.kind != "DaemonSet":
+        if owner is None or owner.kind != "DaemonSet":
             continue
         # Its DaemonSet is in no dump, so the pods of it on a node of this kind are what is known.
         if objects.get("DaemonSet", owner.name, pod.metadata.namespace) is None:
@@ -94,27 +96,42 @@ def _for_node(pod: Pod, node_name: str) -> Pod:
     return Pod(metadata=metadata, spec=pinned_spec(pod.spec, node_name))
 
 
-def one_of_each_shape(nodes: Sequence[Node], pod: Pod) -> list[Node]:
-    """Return one node of each shape, the most frequent first. Labels of one node count if the pod names them."""
-    equal: dict[object, list[Node]] = {}
-    for node in nodes:
-        # Hostnames differ on every node, and would make each node a shape of its own.
-        labels = frozenset(label for label in node.metadata.labels.items() if label[0] != HOSTNAME)
-        equal.setdefault((labels, node.spec.taints, frozenset(node.status.allocatable.items())), []).append(node)
-    frequency: Counter[tuple[str, str]] = Counter()
-    for group in equal.values():
-        for label in group[0].metadata.labels.items():
-            frequency[label] += len(group)
-    spec_text = repr(pod.spec)
-    shapes: dict[object, list[Node]] = {}
-    for group in equal.values():
-        first = group[0]
-        labels = frozenset(
-            label
-            for label in first.metadata.labels.items()
-            # A label of a single node, such as an id, does not make a shape unless the pod asks for it.
-            if label[0] != HOSTNAME and (frequency[label] > 1 or label[0] in spec_text)
-        )
-        shape = labels, first.spec.taints, tuple(sorted((k, str(v)) for k, v in first.status.allocatable.items()))
-        shapes.setdefault(shape, []).extend(group)
-    return [group[0] for group in sorted(shapes.values(), key=lambda group: -len(group))]
+class NodeShapes:
+    """Nodes of equal labels, taints and resources."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        equal: dict[object, list[Node]] = {}
+        for node in nodes:
+            # Hostnames differ on every node, and would make each node a shape of its own.
+            labels = frozenset(label for label in node.metadata.labels.items() if label[0] != HOSTNAME)
+            equal.setdefault((labels, node.spec.taints, frozenset(node.status.allocatable.items())), []).append(node)
+        self._equal = list(equal.values())
+        frequency: Counter[tuple[str, str]] = Counter()
+        for group in self._equal:
+            for label in group[0].metadata.labels.items():
+                frequency[label] += len(group)
+        self._single = frozenset(label for label, count in frequency.items() if count == 1)
+        self._single_keys = {key for key, _ in self._single}
+        self._by_keys: dict[frozenset[str], list[Node]] = {}
+
+    def one_of_each(self, pod: Pod) -> list[Node]:
+        """Return one node of each shape, the most frequent first. Labels of one node count if the pod names them."""
+        spec_text = repr(pod.spec)
+        named_keys = frozenset(key for key in self._single_keys if key in spec_text)
+        if named_keys not in self._by_keys:
+            self._by_keys[named_keys] = self._of_each(named_keys)
+        return self._by_keys[named_keys]
+
+    def _of_each(self, named_keys: frozenset[str]) -> list[Node]:
+        shapes: dict[object, list[Node]] = {}
+        for group in self._equal:
+            first = group[0]
+            labels = frozenset(
+                label
+                for label in first.metadata.labels.items()
+                # A label of a single node, such as an id, does not make a shape unless the pod asks for it.
+                if label[0] != HOSTNAME and (label not in self._single or label[0] in named_keys)
+            )
+            shape = labels, first.spec.taints, tuple(sorted((k, str(v)) for k, v in first.status.allocatable.items()))
+            shapes.setdefault(shape, []).extend(group)
+        return [group[0] for group in sorted(shapes.values(), key=lambda group: -len(group))]

@@ -48,13 +48,12 @@ def _taint_edit(node: Node, key: str) -> Edit:
 def label_changes(pod: Pod, node: Node, node_selectors: Sequence[NodeSelector] = ()) -> LabelChanges | None:
     """Return the fewest changes of labels after which the pod selects the node; None if labels cannot do that.
 
-    They are the same for all nodes with the same values of `label_keys`.
+    They are the same for all nodes that meet the same of the `node_requirements`.
 
     Args:
         node_selectors: further selectors that the node has to match.
     """
-    labels, selector = node.metadata.labels, pod.spec.node_selector
-    demands = [NodeSelectorRequirement(key=key, operator="In", values=(value,)) for key, value in selector.items()]
+    labels, demands = node.metadata.labels, _equalities(pod)
     # Pairs of demands and changes; each selector multiplies them by its terms, of which the cheapest few are kept.
     options = [(demands, _changes(demands, labels) or {})]
     for node_selector in _selectors(pod, node_selectors):
@@ -65,11 +64,19 @@ def label_changes(pod: Pod, node: Node, node_selectors: Sequence[NodeSelector] =
     return options[0][1] if options else None
 
 
-def label_keys(pod: Pod, node_selectors: Sequence[NodeSelector] = ()) -> tuple[Sequence[str], bool]:
-    """Return the labels that `label_changes` depends on, and whether it also depends on the node's name."""
+def node_requirements(
+    pod: Pod, node_selectors: Sequence[NodeSelector] = ()
+) -> tuple[Sequence[NodeSelectorRequirement], Sequence[NodeSelectorRequirement]]:
+    """Return what `label_changes` depends on: requirements of labels, and of the node's name, each once."""
     terms = [term for selector in _selectors(pod, node_selectors) for term in selector.node_selector_terms]
-    keys = [requirement.key for term in terms for requirement in term.match_expressions]
-    return sorted({*pod.spec.node_selector, *keys}), any(term.match_fields for term in terms)
+    labels = [*_equalities(pod), *(requirement for term in terms for requirement in term.match_expressions)]
+    return list(dict.fromkeys(labels)), list(dict.fromkeys(item for term in terms for item in term.match_fields))
+
+
+def _equalities(pod: Pod) -> list[NodeSelectorRequirement]:
+    """Return the pod's `nodeSelector` as requirements."""
+    selector = pod.spec.node_selector
+    return [NodeSelectorRequirement(key=key, operator="In", values=(value,)) for key, value in selector.items()]
 
 
 def _selectors(pod: Pod, node_selectors: Sequence[NodeSelector]) -> Sequence[NodeSelector]:
@@ -94,7 +101,7 @@ def _changes(demands: Iterable[NodeSelectorRequirement], labels: Mapping[str, st
     for key, of_key in by_key.items():
         # The present value first: a label that suits already needs no change.
         for value in (labels.get(key), *_candidates(of_key)):
-            if all(_holds(demand, value) for demand in of_key):
+            if all(value_meets(demand, value) for demand in of_key):
                 break
         else:
             return None
@@ -103,7 +110,8 @@ def _changes(demands: Iterable[NodeSelectorRequirement], labels: Mapping[str, st
     return changes
 
 
-def _holds(requirement: NodeSelectorRequirement, value: str | None) -> bool:
+def value_meets(requirement: NodeSelectorRequirement, value: str | None) -> bool:
+    """Return whether a label of this value meets the requirement; None stands for no label."""
     operator, values = requirement.operator, requirement.values
     if operator == "In":
         return value in values

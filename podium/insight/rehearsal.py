@@ -20,6 +20,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from podium.engine.cluster import stays_on_node
+from podium.engine.derivation.claims import may_have_claims
 from podium.engine.derivation.control_objects import count_at
 from podium.engine.derivation.job_failures import backoff_limit, backoff_s, policy_action, replaces_failed_only
 from podium.engine.errors import ClusterError
@@ -39,6 +40,8 @@ from podium.objects.resource_types import PODS, RESOURCE_CLAIMS
 _ATTEMPTS_MAX: Final = 200
 """The attempts at one pod: pods that preempt each other could move for ever."""
 
+_COMPLETIONS_MAX: Final = 100
+"""The number of times that all pods complete: a workload could create others for ever."""
 _ATTEMPT_S: Final = 1e-6
 _DELETION_S: Final = 1e-3
 """The time from a decision to a deletion, which counts only against ends that are due at the same moment."""
@@ -107,6 +110,10 @@ class Rehearsal(Trial):
         self.clock = ManualClock(self.start_s)
         self.waiting = WaitingPods(lambda: self.world, self.original.configuration, self.clock)
         self._failed = self.waiting
+        for pod in [pod for pod in self.world.pods if not pod.node_name and may_have_claims(pod)]:
+            # By now the controllers of claims have created those that pods ask for by template.
+            if (pod_with_claims := self._with_claims(pod)) is not pod:
+                self.world.put(PODS, pod_with_claims)
         # As they have entered the queue of a scheduler that has run all the time.
         self.waiting.enter(sorted((pod for pod in self.world.pods if not pod.node_name), key=age_of))
         self.controllers.held_jobs = set()
@@ -157,6 +164,33 @@ class Rehearsal(Trial):
             free = free_on(self.world, dict.fromkeys(end.node for end in self.ends[end_count:]))
             self.moments.append(Moment(at_s, len(self.ends), free, not self.preemptions))
             self.play_queue()
+
+    def play_completions(self) -> None:
+        """Let all pods end that end by themselves at an unknown time, and those that begin only then.
+
+        Raises: as `play_queue`.
+        """
+        self.play_queue()
+        for _ in range(_COMPLETIONS_MAX):
+            self.play_ends()
+            ends = [end for pod in self.world.pods if pod.node_name and (end := pod_end(pod, self.clock.now()))]
+            if not ends:
+                return
+            for end in ends:
+                self.limit.check()
+                self._complete(end)
+            self.play_queue()
+
+    def _complete(self, end: PodEnd) -> None:
+        pod = self.world.store.get(PODS, end.pod)
+        if pod is None:
+            return
+        owner = pod.metadata.controller
+        if owner is not None and owner.kind == "Job":
+            # It creates no more once enough pods have completed; those that it has complete as well.
+            self.controllers.remove("Job", f"{pod.metadata.namespace}/{owner.name}")
+        self.ends.append(end)
+        self._end(pod, is_replaced=self._terminating.get(pod.key, False))
 
     def _end_pod(self, end: PodEnd) -> None:
         pod = self.world.store.get(PODS, end.pod)

@@ -51,21 +51,22 @@ from podium.framework.contract.status import ScheduleError
 from podium.framework.preemption.candidates import Budgets
 from podium.insight.absent_claims import missing_claims
 from podium.insight.alike_nodes import LABELS, TAINTS, AlikeGroup, AlikeNodes
-from podium.insight.applied_edits import EditsDoNotApplyError, apply_edits
+from podium.insight.applied_edits import EditsDoNotApplyError
 from podium.insight.asked_pod import best_node
 from podium.insight.blockers import Blockers, blockers_of
 from podium.insight.edits import INTRUSIVENESS, Edit, EditKind, EditSet, in_order
 from podium.insight.evictions import EXACT, Evictions
-from podium.insight.new_nodes import node_like, one_of_each_shape
+from podium.insight.new_nodes import node_like
 from podium.insight.node_edits import LabelChanges, eviction, label_changes, label_edits, taint_edits
 from podium.insight.pod_edits import Wish, append_toleration, apply_pod_edits, contradict, give_up, wishes
 from podium.insight.requests import is_indispensable
+from podium.insight.search_basis import SearchBasis
 from podium.insight.smallest_edits import SmallestEdits
 from podium.insight.volume_demands import volume_demands
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 from podium.objects.core import Node, Pod
 from podium.objects.requests import filter_requests
-from podium.objects.resource_types import NAMESPACES, POD_DISRUPTION_BUDGETS
+from podium.objects.resource_types import POD_DISRUPTION_BUDGETS
 from podium.plugins.node_affinity import NodeAffinity
 
 EDITS_MAX: Final = 3
@@ -132,25 +133,32 @@ class FixSearch:
     Args:
         pod: a pending pod, which may be among the cluster's pods.
         new_nodes: the edits that add a node, instead of nodes like those that are there.
+        basis: what is known already of the cluster.
 
     Attributes:
         is_over: whether the time limit ended the search early.
     """
 
     def __init__(
-        self, cluster: Cluster, pod: Pod, limit: TimeLimit = UNLIMITED, new_nodes: Sequence[Edit] = ()
+        self,
+        cluster: Cluster,
+        pod: Pod,
+        limit: TimeLimit = UNLIMITED,
+        new_nodes: Sequence[Edit] = (),
+        basis: SearchBasis | None = None,
     ) -> None:
         self.is_over = False
         self._limit = limit
-        self._cluster = cluster.fork()
+        self._basis = basis or SearchBasis(cluster)
+        self._cluster = self._basis.cluster
         self._pod = pod
         self._engine = self._cluster.engine_to_ask
         self._framework = self._cluster.framework_for(pod)
         self._snapshot = self._engine.cache.snapshot()
         self._blockers: dict[frozenset[str], Blockers] = {}
-        self._worlds: dict[object, tuple[Edit, Cluster]] = {}
+        self._world_keys: set[object] = set()
         self._new_nodes = new_nodes
-        self._shapes = [] if new_nodes else one_of_each_shape(self._cluster.nodes, pod)
+        self._shapes = [] if new_nodes else self._basis.shapes.one_of_each(pod)
         self._worlds_max = max(_WORLDS_MIN, _NODES_COPIED_MAX // max(len(self._snapshot), 1))
         self._is_complete = True
         self._has_skipped = False
@@ -167,7 +175,7 @@ class FixSearch:
         added_terms = affinity.added_terms if isinstance(affinity, NodeAffinity) else None
         self._demands = [*volume_demands(store, pod), *([] if added_terms is None else [added_terms])]
         self._alike = AlikeNodes(self._snapshot, pod, self._demands)
-        self._namespaces = {item.key: item.metadata.labels for item in store.objects(NAMESPACES).values()}
+        self._namespaces = self._basis.namespace_labels
 
     @cached_property
     def evictions(self) -> Evictions:
@@ -361,14 +369,12 @@ class FixSearch:
         Args:
             key: identifies the node.
         """
-        if key not in self._worlds:
-            if len(self._worlds) == self._worlds_max:
+        if key not in self._world_keys:
+            if len(self._world_keys) == self._worlds_max:
                 self._is_complete = False
                 return None
-            edit, world = make_edit(), self._cluster.fork()
-            apply_edits(world, [edit])
-            self._worlds[key] = edit, world
-        return self._worlds[key]
+            self._world_keys.add(key)
+        return self._basis.with_node(key, make_edit)
 
     # ------------------------------------------------------------ trials
 
@@ -415,12 +421,11 @@ class FixSearch:
             edits.append(edit)
         if not any(edit.object_kind == "Node" or edit.kind is EditKind.EVICT for edit in edits):
             return tuple(edits), best_node(self._engine, self._framework, pod)
-        world = self._cluster.fork()
         try:
-            apply_edits(world, edits)
+            with self._basis.edited(edits) as world:
+                return tuple(edits), best_node(world.engine_to_ask, world.framework_for(pod), pod)
         except EditsDoNotApplyError:
             return candidate, None
-        return tuple(edits), best_node(world.engine, world.framework_for(pod), pod)
 
 
 def _rank(edits: EditSet) -> tuple[object, ...]:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from podium.engine.placing import Engine
 from podium.engine.store import ObjectStore
 from podium.framework.profile.runtime import Framework
@@ -67,7 +69,9 @@ class SmallestEdits:
                 for name in resources:
                     free[name][row] += usage.requests.get(name, 0)
         # The node on which most of every request can stay; of equal ones the first.
-        best = max(rows, key=lambda row: (min(free[name][row] / requests[name] for name in resources), -row))
+        candidates = np.sort(np.asarray(rows))
+        shares = np.min([free[name][candidates] / requests[name] for name in resources], axis=0)
+        best = int(candidates[np.argmax(shares)])
         edits = []
         for name in resources:
             total = max(int(free[name][best]), least_request(self.pod, name))

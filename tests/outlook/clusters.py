@@ -7,15 +7,11 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
 
-from podium.objects.times import format_time
 from tests import manifests
 from tests.manifests import HOSTNAME, ZONE, Json
-from tests.virtual_time import START_S
+from tests.outlook.extras import extras
+from tests.outlook.times import GRACE_S, LAST_END_S, time_text
 
-GRACE_S: Final = 5
-"""How long pods take to start, and to end: the stand-in kubelets need as long."""
-LAST_END_S: Final = 90
-"""When the last pod whose time is known has ended, counted from the question on."""
 NAMESPACE: Final = "default"
 _APPS: Final = ("web", "db", "batch")
 _ZONES: Final = ("zone-a", "zone-b")
@@ -30,10 +26,12 @@ class WaitingCluster:
     Attributes:
         objects: what an API server has, pods that wait included.
         comer: a Deployment or pod that the question is about, which the cluster does not have; None in most.
+        config: the KubeSchedulerConfiguration; None for the default.
     """
 
     objects: list[Json] = field(default_factory=list)
     comer: Json | None = None
+    config: Json | None = None
     end_times_s: list[int] = field(default_factory=list)
     """Times at which pods may end: no two at once, since in what order a scheduler would hear of them is open."""
 
@@ -65,11 +63,9 @@ def waiting_cluster(seed: int) -> WaitingCluster:
         cluster.objects.append(_waiting_pod(f"wait-{index}", index, chance))
     if chance.random() < 0.35:
         cluster.comer = _comer(chance)
+    additions, cluster.config = extras(seed, cluster.objects)
+    cluster.objects += additions
     return cluster
-
-
-def _time(seconds: float) -> str:
-    return format_time(START_S + seconds)
 
 
 def _fill(cluster: WaitingCluster, node: str, free: int, chance: Random) -> None:
@@ -89,12 +85,12 @@ def _running(cluster: WaitingCluster, name: str, node: str, cpu: int, chance: Ra
     if chance.random() < 0.08:
         spec["affinity"] = {"podAntiAffinity": _required_terms(chance.choice(_APPS), chance.choice((HOSTNAME, ZONE)))}
     kind = chance.choice(("service", "service", "ending", "deadline", "deadline", "once", "job", "job-deadline"))
-    metadata: Json = {"creationTimestamp": _time(start_s)}
+    metadata: Json = {"creationTimestamp": time_text(start_s)}
     extra: list[Json] = []
     has_ending = any("deletionTimestamp" in manifest["metadata"] for manifest in cluster.objects)
     if kind == "ending" and not has_ending:
         # It was deleted just now.
-        metadata |= {"deletionTimestamp": _time(GRACE_S), "deletionGracePeriodSeconds": GRACE_S}
+        metadata |= {"deletionTimestamp": time_text(GRACE_S), "deletionGracePeriodSeconds": GRACE_S}
     elif kind == "deadline":
         spec["activeDeadlineSeconds"] = cluster.end_times_s.pop() - start_s
         spec["restartPolicy"] = chance.choice(("Always", "Never"))
@@ -115,7 +111,7 @@ def _running(cluster: WaitingCluster, name: str, node: str, cpu: int, chance: Ra
         labels=labels,
         node=node,
         scheduler=None,
-        status={"phase": "Running", "startTime": _time(start_s)},
+        status={"phase": "Running", "startTime": time_text(start_s)},
         **spec,
     )
     pod["metadata"] |= metadata | {"uid": f"uid-{name}"}
@@ -127,7 +123,12 @@ def _job(name: str, labels: Json, spec: Json, cpu: int, start_s: float) -> Json:
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": name, "namespace": NAMESPACE, "uid": f"uid-{name}", "creationTimestamp": _time(start_s)},
+        "metadata": {
+            "name": name,
+            "namespace": NAMESPACE,
+            "uid": f"uid-{name}",
+            "creationTimestamp": time_text(start_s),
+        },
         "spec": {
             "parallelism": 1,
             "completions": 1,
@@ -135,7 +136,7 @@ def _job(name: str, labels: Json, spec: Json, cpu: int, start_s: float) -> Json:
             "selector": {"matchLabels": {_CONTROLLER: f"uid-{name}"}},
             "template": {"metadata": {"labels": labels}, "spec": template_spec},
         },
-        "status": {"startTime": _time(start_s), "active": 1},
+        "status": {"startTime": time_text(start_s), "active": 1},
     }
 
 
@@ -158,7 +159,7 @@ def _waiting_pod(name: str, index: int, chance: Random) -> Json:
     cpu = chance.choice((200, 500, 900, 1400, 1900, 3500, 5000))
     port = 8080 if chance.random() < 0.08 else None
     pod = manifests.pod(name, f"{cpu}m", labels={"app": chance.choice(_APPS)}, scheduler=None, host_port=port, **spec)
-    pod["metadata"] |= {"creationTimestamp": _time(-40 + index), "uid": f"uid-{name}"}
+    pod["metadata"] |= {"creationTimestamp": time_text(-40 + index), "uid": f"uid-{name}"}
     return pod
 
 

@@ -9,19 +9,25 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
+from podium.config import default_configuration, load, parse_feature_gates
 from podium.engine.files import LocatedManifest
+from podium.framework.profile.runtime import registry_of
 from podium.insight.cluster import Cluster
 from podium.insight.forecast import Forecast, outlook_of
 from podium.insight.outlook import PodOutlook, Verdict
+from podium.plugins import IN_TREE
+from podium.plugins.contrib import CONTRIB
 from podium.sandbox.embedded import Sandbox
 from podium.sandbox.resources import resource_named
 from tests.manifests import Json
-from tests.outlook.clusters import GRACE_S, LAST_END_S, NAMESPACE, waiting_cluster
+from tests.outlook.clusters import NAMESPACE, WaitingCluster, waiting_cluster
+from tests.outlook.times import GRACE_S, LAST_END_S
 from tests.provisioned.sandboxed import at_rest, daemon_beside, run, sandbox_of
 from tests.virtual_time import START_S, LoopClock
 
@@ -32,6 +38,8 @@ _REST_S: Final = 14.0
 _LATE_S: Final = 16.0
 """How much later than its time a pod may be bound: stand-ins act with a delay, and a backoff may last 10 s."""
 _EARLY_S: Final = 1.5
+_FLUSH_S: Final = 340.0
+"""Within this time the queue tries each pod again, whatever its hints said."""
 
 
 class TickingClock(LoopClock):
@@ -58,10 +66,11 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The pod whose neighbours leave last, but for those on one node."""
+    """The pod whose neighbours leave last: those on other nodes than one, or only one of them."""
 
     pod: str
-    node: str
+    node: str = ""
+    partner: str = ""
 
 
 @dataclass(slots=True)
@@ -92,20 +101,22 @@ def check_outlooks(seed: int) -> CheckedOutlooks:
     """Ask about each pod that waits, and about what comes to the cluster; then play on."""
     waiting = waiting_cluster(seed)
     checked = CheckedOutlooks(seed)
-    cluster = Cluster.load(waiting.objects)
+    cluster = Cluster.load(waiting.objects, waiting.config)
     forecast = Forecast(cluster, START_S)
     answers = {
         name: outlook_of(cluster, f"{NAMESPACE}/{name}", START_S, fix=False, forecast=forecast).pods[0]
         for name in waiting.waiting
     }
-    play = run(partial(_play, waiting.objects, None, seed))
+    play = run(partial(_play, waiting, None, seed))
     for name in waiting.waiting:
-        play.bindings |= _binding_for(name, answers[name], play, partial(_play, waiting.objects, None, seed))
+        play.bindings |= _binding_for(
+            name, answers[name], play, _partners(waiting.objects, name), partial(_play, waiting, None, seed)
+        )
     _check(waiting.waiting, answers, play, checked)
     if waiting.comer is not None:
         objects = [LocatedManifest(waiting.comer, "comer")]
         outlooks = outlook_of(cluster, objects, START_S, fix=False, forecast=forecast).pods
-        play = _play_of_comers(outlooks, partial(_play, waiting.objects, waiting.comer, seed))
+        play = _play_of_comers(outlooks, partial(_play, waiting, waiting.comer, seed))
         if len(play.comers) != len(outlooks):
             checked.faults.append(f"{len(outlooks)} pods were expected to come, and {len(play.comers)} came")
         _check(play.comers, _pairing(outlooks, play), play, checked)
@@ -135,7 +146,11 @@ def _fault_count(answers: Mapping[str, PodOutlook], play: Play) -> int:
 
 
 def _binding_for(
-    name: str, answer: PodOutlook, play: Play, play_on: Callable[[Question], Coroutine[Any, Any, Play]]
+    name: str,
+    answer: PodOutlook,
+    play: Play,
+    partners: Sequence[str],
+    play_on: Callable[[Question], Coroutine[Any, Any, Play]],
 ) -> Mapping[str, Binding]:
     """The binding of a pod that may get a node: as played, or in a play in which other pods stay until last.
 
@@ -143,20 +158,35 @@ def _binding_for(
     """
     if name in play.bindings or answer.verdict is not Verdict.LATER:
         return {}
-    for node in ("", *answer.nodes):
-        if (binding := run(partial(play_on, Question(name, node))).bindings.get(name)) is not None:
+    questions = [Question(name, node) for node in ("", *answer.nodes)]
+    for question in (*questions, *(Question(name, partner=partner) for partner in partners)):
+        if (binding := run(partial(play_on, question)).bindings.get(name)) is not None:
             return {name: binding}
     return {}
+
+
+def _partners(objects: Sequence[Json], name: str) -> Sequence[str]:
+    """The names of the pods that a pod wants to be near."""
+    pods = [manifest for manifest in objects if manifest["kind"] == "Pod"]
+    apps = {app for pod in pods if pod["metadata"]["name"] == name for app in _wanted_apps(pod)}
+    others = (pod["metadata"] for pod in pods if pod["metadata"]["name"] != name)
+    return [metadata["name"] for metadata in others if metadata["labels"].get("app") in apps]
 
 
 # ---------------------------------------------------------------- the sandbox
 
 
-async def _play(objects: Iterable[Json], comer: Json | None, seed: int, question: Question | None = None) -> Play:
+async def _play(waiting: WaitingCluster, comer: Json | None, seed: int, question: Question | None = None) -> Play:
     """Play on. Pods that others want to be near leave last; if a pod is asked about, only those that it wants near."""
     play = Play()
-    sandbox = sandbox_of(objects, controllers=True, kubelet_delay_s=float(GRACE_S), job_s=_FOR_EVER_S)
-    async with sandbox, daemon_beside(sandbox, seed, clock=TickingClock()):
+    sandbox = sandbox_of(waiting.objects, controllers=True, kubelet_delay_s=float(GRACE_S), job_s=_FOR_EVER_S)
+    gates = parse_feature_gates(["GenericWorkload=true"])
+    configuration = (
+        default_configuration(gates)
+        if waiting.config is None
+        else load(json.dumps(waiting.config), "config", registry_of({**IN_TREE, **CONTRIB}), gates).config
+    )
+    async with sandbox, daemon_beside(sandbox, seed, configuration, gates.pod_groups, TickingClock()):
         loop = asyncio.get_running_loop()
         names = {pod["metadata"]["name"] for pod in sandbox.store.list("pods")}
         # The others are in the queue by then.
@@ -180,6 +210,7 @@ async def _play(objects: Iterable[Json], comer: Json | None, seed: int, question
             await _leave(sandbox, question, is_last=False)
             await _end_finite(sandbox, question, is_last=True)
             await _leave(sandbox, question, is_last=True)
+            await _leave_until_flushed(sandbox, play)
         finally:
             watch.cancel()
     return play
@@ -191,7 +222,21 @@ async def _watch(sandbox: Sandbox, play: Play) -> None:
         for pod in sandbox.store.list("pods"):
             if node := pod["spec"].get("nodeName"):
                 play.bindings.setdefault(pod["metadata"]["name"], Binding(node, loop.time()))
+        _bind_claims(sandbox)
         await asyncio.sleep(_TICK_S)
+
+
+def _bind_claims(sandbox: Sandbox) -> None:
+    """Bind claims to the volumes that the scheduler has chosen for them, as the controller of volumes does."""
+    resource = resource_named("persistentvolumeclaims")
+    for volume in sandbox.store.list("persistentvolumes"):
+        key = (NAMESPACE, volume["spec"].get("claimRef", {}).get("name", ""))
+        record = sandbox.store.collection(resource).records.get(key)
+        if record is not None and "volumeName" not in record.obj["spec"]:
+            metadata = record.obj["metadata"] | {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
+            spec = record.obj["spec"] | {"volumeName": volume["metadata"]["name"]}
+            bound = record.obj | {"metadata": metadata, "spec": spec, "status": {"phase": "Bound"}}
+            sandbox.store.replace_record(resource, record, bound)
 
 
 async def _end_finite(sandbox: Sandbox, question: Question | None, *, is_last: bool) -> None:
@@ -235,6 +280,15 @@ async def _leave(sandbox: Sandbox, question: Question | None, *, is_last: bool) 
             return
 
 
+async def _leave_until_flushed(sandbox: Sandbox, play: Play) -> None:
+    """Wait until the queue has tried all pods again, as long as one more gets a node."""
+    count = -1
+    while len(play.bindings) > count and sandbox.store.list("pods"):
+        count = len(play.bindings)
+        await asyncio.sleep(_FLUSH_S)
+        await _leave(sandbox, None, is_last=True)
+
+
 def _orphan(sandbox: Sandbox) -> None:
     """Delete the controllers of the pods, which would create others in the place of those that leave."""
     pods = resource_named("pods")
@@ -250,17 +304,23 @@ def _orphan(sandbox: Sandbox) -> None:
 
 def _wanted_pods(sandbox: Sandbox, question: Question | None) -> Callable[[Json], bool]:
     """Whether pods without a node want to be near a pod: any of them, or the one that is asked about."""
+    if question is not None and question.partner:
+        return lambda pod: pod["metadata"]["name"] == question.partner
     apps = {
-        term["labelSelector"]["matchLabels"]["app"]
+        app
         for pod in sandbox.store.list("pods")
         if not pod["spec"].get("nodeName") and (question is None or pod["metadata"]["name"].startswith(question.pod))
-        for term in pod["spec"]
-        .get("affinity", {})
-        .get("podAffinity", {})
-        .get("requiredDuringSchedulingIgnoredDuringExecution", ())
+        for app in _wanted_apps(pod)
     }
     node = "" if question is None else question.node
     return lambda pod: pod["metadata"]["labels"].get("app") in apps and pod["spec"].get("nodeName") != node
+
+
+def _wanted_apps(pod: Json) -> Sequence[str]:
+    """The values of `app` that the pod wants near."""
+    affinity = pod["spec"].get("affinity", {}).get("podAffinity", {})
+    terms = affinity.get("requiredDuringSchedulingIgnoredDuringExecution", ())
+    return [term["labelSelector"]["matchLabels"]["app"] for term in terms]
 
 
 # ---------------------------------------------------------------- the comparison

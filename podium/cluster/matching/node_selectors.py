@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -30,7 +30,9 @@ from podium.objects.selectors import (
 
 _NO_ROW = -1
 
-_LabelTest: TypeAlias = tuple[str, Lookup[str | None, np.bool_]]
+_LabelTest: TypeAlias = tuple[Requirement, Lookup[str | None, np.bool_]]
+_VALUES_MAX: Final = 4
+"""The number of values of an In requirement that are looked for by their ids, whatever values the nodes have."""
 
 
 class RowTerm:
@@ -110,14 +112,21 @@ def weighted_row_terms(terms: tuple[PreferredTerm, ...]) -> tuple[WeightedRowTer
 
 
 def _label_tests(requirements: tuple[Requirement, ...]) -> tuple[_LabelTest, ...]:
-    return tuple((requirement.key, Lookup(requirement.matches_value, np.bool_)) for requirement in requirements)
+    return tuple((requirement, Lookup(requirement.matches_value, np.bool_)) for requirement in requirements)
 
 
 def _rows_with_labels(tests: tuple[_LabelTest, ...], snapshot: Snapshot, rows: Rows) -> BoolArray:
     matching = np.ones(len(rows), np.bool_)
-    for key, lookup in tests:
-        column = snapshot.label_column(key)
-        matching &= lookup.over(column.values).take(column.ids.take(rows))
+    for requirement, lookup in tests:
+        column = snapshot.label_column(requirement.key)
+        if requirement.operator is Operator.IN and len(requirement.values) <= _VALUES_MAX:
+            ids, has_value = column.ids.take(rows), np.zeros(len(rows), np.bool_)
+            for value in requirement.values:
+                if (value_id := column.id_of(value)) is not None:
+                    has_value |= ids == value_id
+            matching &= has_value
+        else:
+            matching &= lookup.over(column.values).take(column.ids.take(rows))
     return matching
 
 

@@ -12,8 +12,10 @@ from podium.engine.errors import ManifestError
 from podium.insight.outlook import Outlook, PodOutlook, Verdict
 from podium.lib.clock import ManualClock
 from podium.lib.time_limit import TimeIsUpError, TimeLimit
-from tests.gang_manifests import UPSTREAM, group, member, members
+from tests.device_manifests import device_class, devices, exactly, resource_slice
+from tests.gang_manifests import COSCHEDULING, UPSTREAM, group, member, members, with_coscheduling
 from tests.manifests import HOSTNAME, ZONE, Json, node, pod
+from tests.workload_manifests import claims_from, device_claim_template
 
 AT = "2026-03-01T12:00:00Z"
 EARLIER = "2026-03-01T11:00:00Z"
@@ -173,6 +175,32 @@ def test_a_pod_that_still_waits_must_leave_room_for_the_one_near_it() -> None:
     assert only(outlook("default/web", node("n2", "3"), *objects, near)).verdict is Verdict.NEVER
 
 
+def test_a_pod_that_itself_never_gets_a_node_is_none_to_be_near() -> None:
+    objects = [node("n1", "4"), running("service", "4")]
+    near = waiting("web", "1", affinity=_near("db"))
+    gated = waiting("db", "1", labels={"app": "db"}, schedulingGates=[{"name": "example.com/quota"}])
+    assert only(outlook("default/web", *objects, gated, near)).verdict is Verdict.NEVER
+    going = waiting("db", "1", labels={"app": "db"})
+    going["metadata"]["deletionTimestamp"] = AT
+    assert only(outlook("default/web", *objects, going, near)).verdict is Verdict.NEVER
+    # It needs a third one, which there is not, or the pod in question.
+    for app in ("cache", "web"):
+        tied = waiting("db", "1", labels={"app": "db"}, affinity=_near(app))
+        tied_near = waiting("web", "1", labels={"app": "web"}, affinity=_near("db"))
+        assert only(outlook("default/web", *objects, tied, tied_near)).verdict is Verdict.NEVER
+
+
+def test_what_others_preempt_after_ends_may_open_a_node() -> None:
+    once = running("once", "2", restartPolicy="Never", priority=10)
+    low = running("low", "2", priority=-1)
+    asked = waiting("web", "4", priority=1000, preemptionPolicy="Never")
+    other = waiting("other", "3", priority=5)
+    entry = only(outlook("default/web", node("n1", "4"), once, low, asked, other))
+    assert ([end.pod for end in entry.ends], list(entry.nodes)) == (["default/once"], ["n1"])
+    alone = only(outlook("default/web", node("n1", "4"), once, low, asked))
+    assert list(alone.ends) == []
+
+
 def test_a_pod_to_be_near_may_come_when_others_have_ended() -> None:
     once = running("once", "4", restartPolicy="Never")
     objects = [node("n1", "4"), once, waiting("db", "2", labels={"app": "db"})]
@@ -322,3 +350,46 @@ def test_nodes_where_ends_leave_enough_room_for_a_preemption_are_named_beside_th
     entry = only(outlook("default/web", *objects, waiting("web", "4", preemptionPolicy="PreemptLowerPriority")))
     assert sorted(entry.nodes) == ["n1", "n2"]
     assert {end.pod for end in entry.ends} == {"default/first", "default/second"}
+
+
+def test_claims_that_a_template_makes_are_no_reason_to_wait_and_the_lack_of_one_is() -> None:
+    objects = [
+        *(node(name, "4") for name in ("n1", "n2")),
+        device_class(),
+        resource_slice("n2", devices(1), node="n2"),
+        device_claim_template("one", exactly()),
+    ]
+    first, second = (waiting(name, "1", resourceClaims=claims_from("one")) for name in ("first", "second"))
+    assert only(outlook("default/first", *objects, first)).node == "n2"
+    behind = only(outlook("default/second", *objects, first, second))
+    assert (behind.verdict, list(behind.nodes)) == (Verdict.LATER, ["n2"])
+    no_template = only(outlook("default/first", *objects[:-1], first))
+    assert (no_template.verdict, "ResourceClaim not created yet" in no_template.why) == (Verdict.NEVER, True)
+
+
+def test_a_gang_of_coscheduling_gets_its_nodes_together_later() -> None:
+    objects = [
+        *(node(name, "4") for name in ("n1", "n2")),
+        running("once", "2", restartPolicy="Never"),
+        group(COSCHEDULING, 4),
+        *members(COSCHEDULING, 4, cpu="2", scheduler="podium"),
+    ]
+    answer = podium.Cluster.load(objects, with_coscheduling()).outlook("default/train-0", at=AT)
+    assert [entry.verdict for entry in answer.pods] == [Verdict.LATER] * 4
+    assert [end.pod for end in answer.pods[0].ends] == ["default/once"]
+
+
+@pytest.mark.parametrize(("largest", "verdict"), [("3", Verdict.LATER), ("4", Verdict.NEVER)])
+def test_a_gang_that_does_not_fit_in_the_order_of_its_members_may_fit_otherwise(largest: str, verdict: Verdict) -> None:
+    # One after the other takes the middle of the larger node first.
+    sizes = ("2", "2", largest)
+    objects = [
+        node("n1", "4"),
+        node("n2", "3"),
+        running("service", "3"),
+        group(UPSTREAM, 3),
+        *(member(UPSTREAM, f"train-{index}", cpu=cpu, scheduler=SCHEDULER) for index, cpu in enumerate(sizes)),
+    ]
+    answer = outlook("default/train-0", *objects)
+    assert {entry.verdict for entry in answer.pods} == {verdict}
+    assert all(entry.nodes for entry in answer.pods) is (verdict is Verdict.LATER)
