@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podium.cli import event_loop
+from podium.cli.fix_command import fix_command
 from podium.cli.options.access import access_options, take_access_options
 from podium.cli.options.configuration import (
     BadFlag,
@@ -260,6 +261,7 @@ def command(
     release = good.config.release
     for warning in good.warnings:
         log.warning("Configuration", warning=warning)
+    fix = () if master or feature_gates else fix_command(kubeconfig, context, config, plugins, good.config)
     options = Options(
         kubeconfig=kubeconfig,
         context=context,
@@ -279,6 +281,7 @@ def command(
         recorder_bytes=recorder_bytes,
         flags=_flags(click.get_current_context()),
         has_live_page=has_live_page,
+        fix_command=fix,
         release_is=origin,
         source=ConfigurationSource(config, _plugin_files(plugins), lambda: read(release)) if reloads else None,
         tracing=tracing,

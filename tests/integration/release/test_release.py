@@ -25,13 +25,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 import podium
 from podium.cli.main import main
-from podium.sandbox import Sandbox
-from tests.control_plane.client import Client
-from tests.e2e.cluster import SandboxCluster
-from tests.e2e.daemon import Daemon
 from tests.helm.chart import KUBERNETES, Helm
-from tests.integration.release.image import images
-from tests.manifests import node, pod
+from tests.integration.release.image import assert_schedules, images
 
 pytestmark = pytest.mark.anyio
 
@@ -138,36 +133,30 @@ def test_the_package_index_gets_links_that_lead_somewhere(out: Path) -> None:
     assert f"Project-URL: Changelog, https://example.com/podium/blob/v{podium.__version__}/CHANGELOG.md" in metadata
 
 
-def assert_runs_as_the_images_user(pid: int) -> None:
-    status = Path(f"/proc/{pid}/status").read_text()
-    assert "\nUid:\t65532\t65532\t65532\t65532\nGid:\t65532\t65532\t65532\t65532\n" in status
-    assert re.search(r"^CapEff:\t0+$", status, re.MULTILINE)
-    assert os.statvfs(f"/proc/{pid}/root/").f_flag & os.ST_RDONLY
-    assert Path(f"/proc/{pid}/exe").readlink().name == "python3.11"
-
-
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can make a root that cannot be written")
 async def test_the_image_schedules_as_its_user_on_a_root_that_cannot_be_written(out: Path, folder: Path) -> None:
-    (image,) = images(out / f"{NAME}-image.oci.tar", folder / "image")
-    assert image.config["User"] == "65532:65532"
-    assert (image.config["Entrypoint"], image.config["Cmd"]) == (["podium"], ["run"])
+    (image,) = images(out / f"{NAME}-image.oci.tar", folder / "image", podium.__version__)
     mount = folder / "shared"
     mount.mkdir()
-    async with Sandbox() as sandbox, Client(sandbox.url) as admin:
-        cluster = SandboxCluster(admin, sandbox.write_kubeconfig(mount / "kubeconfig"), sandbox)
-        cluster.kubeconfig.chmod(0o644)
-        # The first argument is this environment's Python.
-        through = ("sh", "-c", f'shift && {image.script(mount)} "$@"', "sh")
-        daemon = Daemon(mount, cluster.kubeconfig, through=through)
-        try:
-            await daemon.wait_ready()
-            assert_runs_as_the_images_user(daemon.pid)
-            await cluster.create(node("there"), pod("web"))
-            assert await cluster.wait_bound(["web"]) == {"web": "there"}
-            assert await daemon.stop() == 0
-            assert "Traceback" not in daemon.output()
-        finally:
-            daemon.kill()
+    await assert_schedules(image, mount)
+
+
+@pytest.mark.parametrize(
+    ("extra", "module"), [("otel", "opentelemetry.exporter.otlp.proto.http"), ("estimator", "grpc.aio")]
+)
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can make a root that cannot be written")
+def test_an_image_with_an_extra_imports_its_packages(out: Path, folder: Path, extra: str, module: str) -> None:
+    (image,) = images(out / f"{NAME}-image.oci.tar", folder / extra, f"{podium.__version__}-{extra}")
+    mount = folder / f"shared-{extra}"
+    mount.mkdir()
+    code = f"import {module}, podium.cli.main"
+    run = ["sh", "-c", f'{image.script(mount)} "$@"', "sh", "-c", code]
+    result = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+    bill = json.loads((out / f"{NAME}-image-{extra}.cdx.json").read_text())
+    assert {"otel": "opentelemetry-sdk", "estimator": "grpcio"}[extra] in {
+        component["name"] for component in bill["components"]
+    }
 
 
 def test_the_images_bill_names_debians_packages_and_pythons(out: Path) -> None:
