@@ -42,7 +42,9 @@ IMAGE_EXTRAS: Final = ("otel", "estimator")
 @click.command()
 @click.option("--out", type=click.Path(path_type=Path), default=_ROOT / "dist", show_default="dist/")
 @click.option("--target", "targets", type=click.Choice(list(_TARGETS)), multiple=True, help="All, if none is named.")
-@click.option("--url", default="https://example.com/podium", show_default=True, help="Where podium is published.")
+@click.option(
+    "--url", default="", help="Where podium is published; without it, there are no links and no krew manifest."
+)
 @click.option(
     "--key",
     "key_files",
@@ -76,6 +78,8 @@ def main(out: Path, targets: tuple[str, ...], url: str, key_files: tuple[Path, .
     write_provenance(out, keys, url, _git("rev-parse", "HEAD"), locks, packages)
     for file in sorted(out.iterdir()):
         click.echo(f"  {file.stat().st_size / 1e6:7.2f} MB  {file.name}")
+    if not url:
+        click.echo("without addresses and krew manifest: give --url")
     if not keys:
         click.echo("not signed: give --key")
 
@@ -134,9 +138,10 @@ def _build(out: Path, targets: list[Target], url: str, debian: Path) -> list[Deb
         packages = build_images(out / f"{name}-image.oci.tar", image_targets, locks, wheel, Path(folder), debian)
         for suffix, python_bill in bills.items():
             image_bill(out / f"{name}-image{suffix}.cdx.json", python_bill, packages)
-    _step("chart and krew manifest")
+    _step("chart and krew manifest" if url else "chart")
     write_chart(_ROOT / "deploy/helm/podium", out)
-    (out / "podium.krew.yaml").write_text(krew_manifest(archives, url))
+    if url:
+        (out / "podium.krew.yaml").write_text(krew_manifest(archives, url))
     return packages
 
 

@@ -33,6 +33,7 @@ pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples"
 TARGET = {"x86_64": "linux-amd64", "aarch64": "linux-arm64"}[platform.machine()]
+URL = "https://code.example/podium"
 NAME = f"podium-{podium.__version__}"
 
 
@@ -80,8 +81,8 @@ def public_key(folder: Path) -> Path:
 def out(folder: Path, public_key: Path) -> Path:
     """All that is published for this kind of machine."""
     build = [sys.executable, "-m", "release", "--target", TARGET, "--twice", "--out", folder / "dist"]
-    key = ["--key", public_key.with_name("private.pem")]
-    result = subprocess.run([*build, *key], cwd=ROOT, capture_output=True, text=True, check=False)
+    more = ["--key", public_key.with_name("private.pem"), "--url", URL]
+    result = subprocess.run([*build, *more], cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "built twice: the same bytes" in result.stdout
     return folder / "dist"
@@ -130,7 +131,7 @@ def test_the_package_index_gets_links_that_lead_somewhere(out: Path) -> None:
     addresses = re.findall(r"\]\(([^)]*)\)", metadata)
     assert len(addresses) > 20
     assert [address for address in addresses if not address.startswith(("https://", "#"))] == []
-    assert f"Project-URL: Changelog, https://example.com/podium/blob/v{podium.__version__}/CHANGELOG.md" in metadata
+    assert f"Project-URL: Changelog, {URL}/blob/v{podium.__version__}/CHANGELOG.md" in metadata
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can make a root that cannot be written")
