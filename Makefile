@@ -149,8 +149,8 @@ lock: $(VENV)/.dev-stamp  ## Renew the lock files from pyproject.toml
 	  compile build runtime && compile build estimator --extra=estimator && compile build otel --extra=otel && compile dev dev && compile release release && \
 	  compile fuzz fuzz "-c requirements/dev.lock" && compile docs docs "-c requirements/dev.lock"
 
-release: $(VENV)/.release-stamp  ## All that is published, in dist/, twice to the same bytes, signed with KEY=private.pem (downloads 300 MB)
-	@$(BIN)/python -m release --twice $(if $(KEY),--key $(KEY))
+release: $(VENV)/.release-stamp  ## All that is published, in dist/, twice to the same bytes, signed with KEY=private.pem, published at URL=https://… (downloads 300 MB)
+	@$(BIN)/python -m release --twice $(if $(KEY),--key $(KEY)) $(if $(URL),--url $(URL))
 
 clean:  ## Remove the environment and caches
 	@rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

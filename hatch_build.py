@@ -24,26 +24,35 @@ _LINK = re.compile(r"(!?)\[([^]]*)\]\((?![a-z]+:|#)([^)]+)\)")
 class LinksHook(MetadataHookInterface):
     """Give the package index the README with links that lead somewhere, and the addresses of the project.
 
-    PODIUM_URL is where podium is published; there are no pages at the default.
+    PODIUM_URL is where podium is published. Without it there are no addresses, and the README has no links to files.
     """
 
     def update(self, metadata: dict[str, Any]) -> None:
         """Add `readme` and `urls`."""
-        url = os.environ.get("PODIUM_URL") or "https://example.com/podium"
-        folder = Path(self.root)
+        url, folder = os.environ.get("PODIUM_URL", ""), Path(self.root)
         (version,) = re.findall('^__version__ = "(.*)"$', (folder / "podium/__init__.py").read_text(), re.MULTILINE)
-        text = _LINK.sub(
-            lambda link: f"{link[1]}[{link[2]}]({url}/{'raw' if link[1] else 'blob'}/v{version}/{link[3]})",
-            (folder / "README.md").read_text(),
+        metadata["readme"] = {"content-type": "text/markdown", "text": _readme(folder, url, version)}
+        metadata["urls"] = (
+            {}
+            if not url
+            else {
+                "Homepage": url,
+                "Source": url,
+                "Documentation": f"{url}/blob/v{version}/docs/install.md",
+                "Changelog": f"{url}/blob/v{version}/CHANGELOG.md",
+                "Security": f"{url}/blob/v{version}/SECURITY.md",
+            }
         )
-        metadata["readme"] = {"content-type": "text/markdown", "text": text}
-        metadata["urls"] = {
-            "Homepage": url,
-            "Source": url,
-            "Documentation": f"{url}/blob/v{version}/docs/install.md",
-            "Changelog": f"{url}/blob/v{version}/CHANGELOG.md",
-            "Security": f"{url}/blob/v{version}/SECURITY.md",
-        }
+
+
+def _readme(folder: Path, url: str, version: str) -> str:
+    def absolute(link: re.Match[str]) -> str:
+        mark, text, path = link.groups()
+        if not url:
+            return "" if mark else text
+        return f"{mark}[{text}]({url}/{'raw' if mark else 'blob'}/v{version}/{path})"
+
+    return _LINK.sub(absolute, (folder / "README.md").read_text())
 
 
 class CommitHook(BuildHookInterface):

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -21,7 +22,7 @@ from release.attestation import write_provenance
 from release.changelog import CHANGELOG, past_releases
 from release.chart import write_chart
 from release.debian import DebianPackage
-from release.image import build_image
+from release.image import build_images
 from release.krew import krew_manifest, plugin_archive
 from release.single_file import PYTHONS, Target, build_single_file
 from release.software_bill import image_bill, licence_list, software_bill
@@ -34,10 +35,16 @@ _TARGETS = {
 }
 
 
+IMAGE_EXTRAS: Final = ("otel", "estimator")
+"""Extras that have an image of their own, tagged with the version and the extra."""
+
+
 @click.command()
 @click.option("--out", type=click.Path(path_type=Path), default=_ROOT / "dist", show_default="dist/")
 @click.option("--target", "targets", type=click.Choice(list(_TARGETS)), multiple=True, help="All, if none is named.")
-@click.option("--url", default="https://example.com/podium", show_default=True, help="Where podium is published.")
+@click.option(
+    "--url", default="", help="Where podium is published; without it, there are no links and no krew manifest."
+)
 @click.option(
     "--key",
     "key_files",
@@ -67,10 +74,12 @@ def main(out: Path, targets: tuple[str, ...], url: str, key_files: tuple[Path, .
                     sys.exit(f"not reproducible: {', '.join([*different, *unreadable])}")
             click.echo("built twice: the same bytes")
     # A signature by ECDSA differs each time, so it comes after the comparison.
-    locks = [_ROOT / "requirements" / f"{name}.lock" for name in ("runtime", "release")]
+    locks = [_ROOT / "requirements" / f"{name}.lock" for name in ("runtime", *IMAGE_EXTRAS, "release")]
     write_provenance(out, keys, url, _git("rev-parse", "HEAD"), locks, packages)
     for file in sorted(out.iterdir()):
         click.echo(f"  {file.stat().st_size / 1e6:7.2f} MB  {file.name}")
+    if not url:
+        click.echo("without addresses and krew manifest: give --url")
     if not keys:
         click.echo("not signed: give --key")
 
@@ -117,24 +126,34 @@ def _build(out: Path, targets: list[Target], url: str, debian: Path) -> list[Deb
             command = out / f"{name}-{target.system}-{target.machine}.pyz"
             build_single_file(command, target, lock, wheel, Path(folder) / target.name)
             archives[target] = plugin_archive(command, _ROOT / "LICENSE")
-        _step("image")
+        _step("images")
         image_targets = [target for target in targets if target.system == "linux"]
-        packages = build_image(out / f"{name}-image.oci.tar", image_targets, lock, wheel, Path(folder), debian)
-        image_bill(out / f"{name}-image.cdx.json", bill, packages)
-    _step("chart and krew manifest")
+        locks = {podium.__version__: lock}
+        bills = {"": bill}
+        for extra in IMAGE_EXTRAS:
+            locks[f"{podium.__version__}-{extra}"] = extra_lock = Path(folder) / f"{extra}.txt"
+            _pin(extra_lock, extra)
+            bills[f"-{extra}"] = extra_bill = Path(folder) / f"{extra}.cdx.json"
+            software_bill(extra_bill, extra_lock, out, Path(folder) / extra)
+        packages = build_images(out / f"{name}-image.oci.tar", image_targets, locks, wheel, Path(folder), debian)
+        for suffix, python_bill in bills.items():
+            image_bill(out / f"{name}-image{suffix}.cdx.json", python_bill, packages)
+    _step("chart and krew manifest" if url else "chart")
     write_chart(_ROOT / "deploy/helm/podium", out)
-    (out / "podium.krew.yaml").write_text(krew_manifest(archives, url))
+    if url:
+        (out / "podium.krew.yaml").write_text(krew_manifest(archives, url))
     return packages
 
 
-def _pin(lock: Path) -> None:
-    """Write the packages that podium runs with: those of `runtime.lock` without what only its build needs.
+def _pin(lock: Path, extra: str = "") -> None:
+    """Write the packages that podium runs with, or with an extra: those of the lock without what only its build needs.
 
     All versions of Python share the modules of the single file, so a package has one version: the oldest Python's.
     """
     oldest = lock.with_suffix(".oldest")
-    _resolve(Path("requirements/runtime.lock"), oldest)
-    _resolve(oldest, lock, "--universal", "--generate-hashes")
+    options = ("--extra", extra) if extra else ()
+    _resolve(Path(f"requirements/{extra or 'runtime'}.lock"), oldest, *options)
+    _resolve(oldest, lock, "--universal", "--generate-hashes", *options)
 
 
 def _resolve(constraints: Path, lock: Path, *more: str) -> None:

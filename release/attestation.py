@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import podium
 from podium.lib.provenance import PREDICATE_TYPE, STATEMENT_TYPE, PrivateKey, envelope
 from release.debian import DebianPackage
+
+_BUILD: Final = "urn:podium:make-release"
 
 
 def write_provenance(
@@ -18,13 +20,13 @@ def write_provenance(
 
     Args:
         keys: sign it; without one it is not signed.
-        url: where podium is published.
+        url: where podium is published; may be empty.
         commit: that of the sources.
         locks: the files that name each Python package with its hash.
         packages: what is in the image of Debian.
     """
     dependencies: list[dict[str, Any]] = [
-        {"uri": f"git+{url}", "digest": {"gitCommit": commit}},
+        {"name": "podium", **({"uri": f"git+{url}"} if url else {}), "digest": {"gitCommit": commit}},
         *({"name": lock.name, "digest": {"sha256": _sha256(lock)}} for lock in locks),
         *({"uri": package.purl, "digest": {"sha256": package.sha256}} for package in packages),
     ]
@@ -34,11 +36,11 @@ def write_provenance(
         "predicateType": PREDICATE_TYPE,
         "predicate": {
             "buildDefinition": {
-                "buildType": f"{url}/make-release/v1",
+                "buildType": f"{_BUILD}/v1",
                 "externalParameters": {"version": podium.__version__, "commit": commit},
                 "resolvedDependencies": dependencies,
             },
-            "runDetails": {"builder": {"id": f"{url}/make-release"}},
+            "runDetails": {"builder": {"id": _BUILD}},
         },
     }
     (out / f"podium-{podium.__version__}.intoto.json").write_bytes(envelope(statement, keys))

@@ -33,7 +33,7 @@ def write_chart(chart: Path, out: Path) -> tuple[Path, Path]:
         },
     )
     artifact = out / f"{name}-chart-{version}.oci.tar"
-    layout.write(artifact, manifest, version)
+    layout.write(artifact, {version: manifest})
     return archive, artifact
 
 

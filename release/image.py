@@ -1,6 +1,7 @@
-"""The container image, made of files: Debian's Python and libraries, the locked packages, podium.
+"""The container images, made of files: Debian's Python and libraries, the locked packages, podium.
 
-No container runtime is needed. A layer for each of the three, so that an upgrade of podium fetches the last one only.
+No container runtime is needed. A layer for each of the three, so that an upgrade of podium fetches the last one only,
+and images with other packages share the first and the last.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -47,13 +49,13 @@ _ENVIRONMENT: Final = (
 )
 
 
-def build_image(
-    image: Path, targets: list[Target], lock: Path, wheel: Path, folder: Path, debian: Path
+def build_images(
+    archive: Path, targets: list[Target], locks: Mapping[str, Path], wheel: Path, folder: Path, debian: Path
 ) -> list[DebianPackage]:
-    """Write the layout of the image for these kinds of machines; return the packages of Debian that are in it.
+    """Write the layout of the images for these kinds of machines; return the packages of Debian that are in it.
 
     Args:
-        lock: the packages with versions and hashes.
+        locks: by tag, the packages of an image with versions and hashes.
         wheel: podium's own.
         folder: a scratch folder.
         debian: where Debian's packages are, or are fetched to if they are not.
@@ -63,34 +65,42 @@ def build_image(
     """
     if sys.version_info[:2] != tuple(int(number) for number in PYTHON.split(".")):
         sys.exit(f"the image has bytecode for Python {PYTHON}, which has to build it")
-    layout, manifests, debian_packages = Layout(), [], list[DebianPackage]()
+    layout, debian_packages = Layout(), list[DebianPackage]()
+    manifests: dict[str, list[Json]] = {tag: [] for tag in locks}
     for target in targets:
+        scratch = folder / f"image-{target.machine}"
         packages = fetch(PACKAGES, target.machine, debian / target.machine)
-        manifests.append(_add_image(layout, target, packages, lock, wheel, folder / f"image-{target.machine}"))
         debian_packages += packages
-    index = layout.add_json({"schemaVersion": 2, "mediaType": INDEX, "manifests": manifests}, INDEX)
-    layout.write(image, index, podium.__version__)
+        system, own = _system(packages), _podium(wheel, scratch / "podium")
+        # What the images of a machine have in common is compiled and stored once.
+        outer = (_layer(system, scratch / "system-bytecode"), _layer(own, scratch / "podium-bytecode"))
+        for tag, lock in locks.items():
+            unpack_packages(scratch / tag, target, PYTHON, lock)
+            locked = files_below(scratch / tag, f"{_SITE_PACKAGES}/")
+            if problems := elf_problems([*system, *locked, *own], target.machine):
+                sys.exit("\n".join(problems))
+            layers = (outer[0], _layer(locked, scratch / f"{tag}-bytecode"), outer[1])
+            manifests[tag].append(_add_image(layout, target, layers))
+    indexes = {
+        tag: layout.add_json({"schemaVersion": 2, "mediaType": INDEX, "manifests": images}, INDEX)
+        for tag, images in manifests.items()
+    }
+    layout.write(archive, indexes)
     return debian_packages
 
 
-def _add_image(
-    layout: Layout, target: Target, packages: list[DebianPackage], lock: Path, wheel: Path, folder: Path
-) -> Json:
-    unpack_packages(folder / "locked", target, PYTHON, lock)
-    zipfile.ZipFile(wheel).extractall(folder / "podium")
-    contents = [
-        _system(packages),
-        files_below(folder / "locked", f"{_SITE_PACKAGES}/"),
-        [*files_below(folder / "podium", f"{_SITE_PACKAGES}/"), Member(f"{_HOME}/bin/podium", _ENTRY.encode(), 0o755)],
-    ]
-    everything = [member for content in contents for member in content]
-    if problems := elf_problems(everything, target.machine):
-        sys.exit("\n".join(problems))
-    bytecode = _bytecode(everything, folder / "bytecode")
-    layers = []
-    for content in contents:
-        compiled = [bytecode[member.name] for member in content if member.name in bytecode]
-        layers.append(ImageLayer(_with_directories([*content, *compiled])))
+def _podium(wheel: Path, folder: Path) -> list[Member]:
+    """Return podium's files: its wheel unpacked, and the command."""
+    zipfile.ZipFile(wheel).extractall(folder)
+    return [*files_below(folder, f"{_SITE_PACKAGES}/"), Member(f"{_HOME}/bin/podium", _ENTRY.encode(), 0o755)]
+
+
+def _layer(content: list[Member], folder: Path) -> ImageLayer:
+    """Return the layer of these files and of their bytecode; the folder is a scratch folder."""
+    return ImageLayer(_with_directories([*content, *_bytecode(content, folder)]))
+
+
+def _add_image(layout: Layout, target: Target, layers: tuple[ImageLayer, ...]) -> Json:
     created = datetime.fromtimestamp(build_time(), UTC).isoformat()
     config = {
         "architecture": target.machine,
@@ -139,11 +149,12 @@ def _system(packages: list[DebianPackage]) -> list[Member]:
     ]
 
 
-def _bytecode(members: list[Member], folder: Path) -> dict[str, Member]:
-    """Compile all Python files, so that no start does; return each one's bytecode by the file's name.
+def _bytecode(members: list[Member], folder: Path) -> list[Member]:
+    """Compile all Python files, so that no start does; return the bytecode.
 
     A process of its own compiles them in order: bytecode depends on which strings a process has seen.
     """
+    folder.mkdir(parents=True)
     for member in members:
         is_module = member.name.endswith(".py") and f"python{PYTHON}/" in member.name
         if is_module and _NOT_COMPILED not in member.name and member.content is not None:
@@ -160,12 +171,7 @@ def _bytecode(members: list[Member], folder: Path) -> dict[str, Member]:
         stdout=subprocess.DEVNULL,
         check=False,
     )
-    bytecode = {}
-    for file in folder.rglob("*.pyc"):
-        name = file.relative_to(folder)
-        source = name.parent.parent / f"{name.name.partition('.')[0]}.py"
-        bytecode[source.as_posix()] = Member(name.as_posix(), file.read_bytes())
-    return bytecode
+    return [Member(file.relative_to(folder).as_posix(), file.read_bytes()) for file in folder.rglob("*.pyc")]
 
 
 def _with_directories(members: list[Member]) -> list[Member]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ Json = dict[str, Any]
 MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
 INDEX: Final = "application/vnd.oci.image.index.v1+json"
 IMAGE_CONFIG: Final = "application/vnd.oci.image.config.v1+json"
+REFERENCE: Final = "org.opencontainers.image.ref.name"
 LAYER: Final = "application/vnd.oci.image.layer.v1.tar+gzip"
 
 
@@ -42,10 +44,10 @@ class Layout:
         manifest = {"schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": layers}
         return self.add_json({**manifest, "annotations": annotations}, MANIFEST)
 
-    def write(self, archive: Path, entry: Json, tag: str) -> None:
-        """Write the layout, in which the tag names the entry."""
-        tagged = {**entry, "annotations": {"org.opencontainers.image.ref.name": tag}}
-        index = {"schemaVersion": 2, "mediaType": INDEX, "manifests": [tagged]}
+    def write(self, archive: Path, entries: Mapping[str, Json]) -> None:
+        """Write the layout of these entries by tag."""
+        tagged = [{**entry, "annotations": {REFERENCE: tag}} for tag, entry in entries.items()]
+        index = {"schemaVersion": 2, "mediaType": INDEX, "manifests": tagged}
         members = [
             Member("oci-layout", _encoded({"imageLayoutVersion": "1.0.0"})),
             Member("index.json", _encoded(index)),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podium.cli import event_loop
+from podium.cli.fix_command import fix_command
 from podium.cli.options.access import access_options, take_access_options
 from podium.cli.options.configuration import (
     BadFlag,
@@ -258,8 +259,6 @@ def command(
         good = readable_as_any(read)
     good, origin = _as_to_run(good, (kubeconfig, context), master, hidden_metrics_version, shards)
     release = good.config.release
-    for warning in good.warnings:
-        log.warning("Configuration", warning=warning)
     options = Options(
         kubeconfig=kubeconfig,
         context=context,
@@ -279,6 +278,7 @@ def command(
         recorder_bytes=recorder_bytes,
         flags=_flags(click.get_current_context()),
         has_live_page=has_live_page,
+        fix_command=() if master or feature_gates else fix_command(kubeconfig, context, config, plugins, good.config),
         release_is=origin,
         source=ConfigurationSource(config, _plugin_files(plugins), lambda: read(release)) if reloads else None,
         tracing=tracing,
@@ -304,7 +304,7 @@ def _as_to_run(
     hidden_metrics_version: str | None,
     shards: ShardIdentity | None,
 ) -> tuple[Usable, ReleaseOrigin]:
-    """Return the configuration as the release to run has it, and where the release comes from.
+    """Return the configuration as the release to run has it, and where the release comes from; log its warnings.
 
     Raises:
         BadConfiguration: this release cannot read it.
@@ -316,8 +316,10 @@ def _as_to_run(
     if hidden_metrics_version and hidden_metrics_version != release.minor_before:
         rule = f"must be omitted or have the value {release.minor_before!r}; only the previous minor version is allowed"
         raise BadFlag([f"--show-hidden-metrics-for-version: Invalid value: {hidden_metrics_version!r}: {rule}"])
-    good = good.as_of(release)
-    return good if shards is None else as_shard(good, shards), origin
+    good = good.as_of(release) if shards is None else as_shard(good.as_of(release), shards)
+    for warning in good.warnings:
+        log.warning("Configuration", warning=warning)
+    return good, origin
 
 
 def _demand_page_served(*, has_live_page: bool, secure_port: int) -> None:

@@ -77,12 +77,29 @@ def flight_recorder(scheduler: Scheduler) -> Face:
 
 def _with_live_page(face: Face, recorder: FlightRecorder | None, scheduler: Scheduler) -> Face:
     # Imported here: most daemons have no such page.
-    from podium.daemon.live_page import Contents, LivePage
+    from podium.daemon.fix_page import FixPage
+    from podium.daemon.live_page import Contents, LivePage, NodeDevices
 
-    contents = Contents(scheduler.cache, scheduler.queue.listing, recorder, scheduler.clock, scheduler.leader)
-    about = {"schedulers": sorted(scheduler.scheduler_names), "recorder": recorder is not None}
+    devices = NodeDevices(lambda: scheduler.frameworks)
+    contents = Contents(scheduler.cache, scheduler.queue.listing, recorder, scheduler.clock, scheduler.leader, devices)
+    command, pods, nodes = (
+        scheduler.options.fix_command,
+        scheduler.informers.informer(PODS),
+        scheduler.informers.informer(NODES),
+    )
+    fix_pages = FixPage(command, pods.get, lambda: len(nodes.by_key)).pages if command else {}
+    about = {
+        "schedulers": sorted(scheduler.scheduler_names),
+        "recorder": recorder is not None,
+        "fixes": bool(fix_pages),
+    }
     page = LivePage(contents, scheduler.clock, about)
-    return replace(face, pages={**face.pages, **page.pages}, open_pages=page.open_pages, tasks={"live page": page.run})
+    return replace(
+        face,
+        pages={**face.pages, **page.pages, **fix_pages},
+        open_pages=page.open_pages,
+        tasks={"live page": page.run},
+    )
 
 
 def profiles(scheduler: Scheduler) -> Face:

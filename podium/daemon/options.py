@@ -47,7 +47,8 @@ class Options:
     `is_default_scheduler` allows sharing a lease that kube-scheduler holds.
     `pod_groups` says how pods are scheduled in groups; None if each is scheduled alone. `recorder_bytes` limits the
     memory of the flight recorder; 0 turns it off. `flags` are the command line's, as /flagz shows them. `has_live_page`
-    says whether /ui is served. `release_is` says where the release of the configuration comes from. The files of
+    says whether /ui is served. `fix_command` prints what would make a pod fit, for that page; empty if it is not to be
+    asked. `release_is` says where the release of the configuration comes from. The files of
     `source` are followed while podium runs; None if a change needs a restart. Without `tracing`, no spans are made.
     `shows_deprecated_metrics` shows those that the release hides because it has deprecated them. `shards` names the
     group of schedulers that this one is a member of, and its part in it; None if it schedules alone.
@@ -71,6 +72,7 @@ class Options:
     recorder_bytes: int = RECORDER_BYTES
     flags: Mapping[str, str] = field(default_factory=dict)
     has_live_page: bool = False
+    fix_command: tuple[str, ...] = ()
     release_is: ReleaseOrigin = ReleaseOrigin.ASKED_FOR
     source: ConfigurationSource | None = None
     tracing: TracingOptions | None = None

@@ -62,6 +62,8 @@ class Fixes:
         members: dict[str, Any] = {"gang_of_fixes": self.gang} if self.gang else {}
         if self.is_partial:
             members["partial"] = True
+        if self.problem:
+            members["problem"] = self.problem
         return {"fits": self.fits, "fixes": [fix.as_dict(explain=explain) for fix in self.fixes]} | members
 
 

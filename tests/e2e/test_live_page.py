@@ -13,6 +13,7 @@ import pytest
 from podium.sandbox import Sandbox
 from tests.browser.axe import serious_faults
 from tests.control_plane.client import Client
+from tests.device_manifests import device_class, devices, held_claim, resource_slice
 from tests.e2e.cluster import SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import Daemon
@@ -122,6 +123,29 @@ async def test_a_click_explains_why_a_pod_waits_and_why_another_is_where_it_is(
     await page.click("#decisions >> text=default/web")
     await page.wait_for_selector("#panel >> text=Scores")
     await page.wait_for_selector("#panel >> text=Bound to node-")
+
+
+async def test_what_would_make_a_pod_fit_is_shown_beside_it(
+    page_daemon: Daemon, sandbox_cluster: SandboxCluster, page: Page
+) -> None:
+    await page.click("text=default/huge")
+    await page.wait_for_selector("#panel >> text=lower the request for cpu from 64 to 4")
+    assert "Each of these makes the pod fit:" in await page.inner_text("#panel")
+    _, answer = await page_daemon.get("/debug/pods/default/gated/fix")
+    assert json.loads(answer)["fits"] is True
+    assert (await page_daemon.get("/debug/pods/default/other/fix"))[0] == 404
+
+
+async def test_a_node_shows_its_devices(page_daemon: Daemon, sandbox_cluster: SandboxCluster, page: Page) -> None:
+    sandbox_cluster.put(
+        device_class("gpu"),
+        resource_slice("node-2", devices(2), node="node-2"),
+        held_claim("train", {"node-2": ["gpu-1"]}, ["trainer-0"]),
+    )
+    await page.keyboard.press("3")
+    await page.wait_for_selector("[data-key=node-2][aria-label*='1 of 2 devices of gpu.example.com']")
+    await page.click("[data-key=node-2]")
+    await page.wait_for_selector("#panel >> text=Devices that it can reach, by driver")
 
 
 async def test_the_page_can_be_used_with_the_keyboard_alone(page_daemon: Daemon, page: Page) -> None:
@@ -272,7 +296,7 @@ async def test_every_value_from_the_cluster_is_shown_as_text(page_daemon: Daemon
         "total": None,
         "node": "",
     }
-    about = {"version": HOSTILE, "schedulers": [HOSTILE], "recorder": True}
+    about = {"version": HOSTILE, "schedulers": [HOSTILE], "recorder": True, "fixes": True}
     event = {"at": 1.0, "leader": None, "counts": {"unschedulable": 1}, "attempts": 1, "about": about}
     for table, table_fields in (
         ("queue", {**amount_fields, **queue_fields}),
@@ -283,7 +307,8 @@ async def test_every_value_from_the_cluster_is_shown_as_text(page_daemon: Daemon
     why = {"groups": [{"count": 1, "plugin": HOSTILE, "text": HOSTILE, "examples": [HOSTILE]}], "message": HOSTILE}
     scores = [{"node": HOSTILE, "total": 1, "plugins": {HOSTILE: 1}}]
     answer = {
-        "bound_to": HOSTILE,
+        "bound_to": "",
+        "exists": True,
         "queue": None,
         "attempts": [],
         "why": {**why, "verdict": f"{HOSTILE}\u202e", "scores": scores},
@@ -291,6 +316,8 @@ async def test_every_value_from_the_cluster_is_shown_as_text(page_daemon: Daemon
 
     await page.route("**/ui/events", lambda route: route.fulfill(body=f"data: {json.dumps(event)}\n\n"))
     await page.route("**/debug/pods/**", lambda route: route.fulfill(json=answer))
+    fix = {"fits": False, "fixes": [{"edits": [HOSTILE], "node": HOSTILE}], "gang": HOSTILE, "partial": False}
+    await page.route("**/debug/pods/**/fix", lambda route: route.fulfill(json=fix))
     await page.reload()
     for key, view in VIEWS.items():
         await page.keyboard.press(key)

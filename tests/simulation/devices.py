@@ -215,7 +215,7 @@ def check_no_claim_held(app: ObservedApp, sandbox: Sandbox) -> None:
     plugin = app.parts.frameworks[random_objects.OURS].plugins["DynamicResources"]
     assert isinstance(plugin, DynamicResources)
     for claim in _claims(sandbox):
-        if plugin._devices.is_in_flight(claim["metadata"]["uid"]):
+        if plugin.devices.is_in_flight(claim["metadata"]["uid"]):
             raise Violation("in flight for ever", claim["metadata"]["name"])
 
 

@@ -51,10 +51,18 @@ _URGENT_S: Final = 10.0
 _LOOPBACK: Final = "127.0.0.1"
 
 
-async def run_live(plan: Plan, progress: Progress, tell: Callable[[str, Path], None], *, opens_browser: bool) -> None:
+async def run_live(
+    plan: Plan,
+    progress: Progress,
+    tell: Callable[[str, Path], None],
+    fix_command: Callable[[str], tuple[str, ...]],
+    *,
+    opens_browser: bool,
+) -> None:
     """Run until SIGINT or SIGTERM.
 
     Args:
+        fix_command: returns the command that prints what would make a pod fit, given the kubeconfig.
         tell: called with the address of the page, and the kubeconfig of the demo's API server.
         opens_browser: whether to show the page in one, if there is a screen.
 
@@ -83,6 +91,7 @@ async def run_live(plan: Plan, progress: Progress, tell: Callable[[str, Path], N
                 plugins=plan.plugins,
                 pod_groups=plan.pod_groups,
                 has_live_page=True,
+                fix_command=fix_command(str(kubeconfig)),
             )
             app = App(without_limits(plan.config), options, faces=serve_plainly(FACES, show))
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, BinaryIO, cast
@@ -17,6 +18,7 @@ from rich.text import Text
 
 from podium.cli import event_loop
 from podium.cli.exit_codes import EXIT_INTERRUPTED
+from podium.cli.fix_command import fix_command
 from podium.cli.options.configuration import Usable, discover_plugins, gates_of, plugin_option, usable
 from podium.cli.options.devices import devices_option
 from podium.cli.options.numbers import FiniteRange
@@ -106,7 +108,8 @@ def command(
             "timeout_s",
         )
         _check_sizes(nodes, pods)
-        _show_live(nodes, pods, seed, good, opens_browser=not no_browser)
+        asked_with = partial(fix_command, context=None, file=config, plugins=plugins, config=good.config)
+        _show_live(nodes, pods, seed, good, asked_with, opens_browser=not no_browser)
         return
     if autoscale:
         _refuse("--autoscale brings its own nodes and pods", "nodes", "pods", "devices", "gangs", "plugins")
@@ -139,7 +142,9 @@ def _refuse(reason: str, *names: str) -> None:
             raise click.UsageError(f"--{_OPTION_OF.get(name, name)}: {reason}")
 
 
-def _show_live(nodes: int, pods: int, seed: int, good: Usable, *, opens_browser: bool) -> None:
+def _show_live(
+    nodes: int, pods: int, seed: int, good: Usable, asked_with: Callable[[str], tuple[str, ...]], *, opens_browser: bool
+) -> None:
     from podium.cli.demo.live import run_live
     from podium.cli.demo.progress import LiveProgress, PlainProgress
     from podium.cli.demo.run import Plan
@@ -154,7 +159,7 @@ def _show_live(nodes: int, pods: int, seed: int, good: Usable, *, opens_browser:
 
     _log_only(logging.WARNING, console)
     with _errors_shown(), LiveProgress(console) if console.is_terminal else PlainProgress(console) as progress:
-        event_loop.run(lambda: run_live(plan, progress, tell, opens_browser=opens_browser))
+        event_loop.run(lambda: run_live(plan, progress, tell, asked_with, opens_browser=opens_browser))
 
 
 def _autoscale(config: KubeSchedulerConfiguration, seed: int, timeout_s: float, output: str) -> None:

@@ -5,6 +5,7 @@ it happens: without a reader nothing is read, and a scheduler without the page h
 """
 
 from podium.daemon.live_page.contents import Contents, DecisionRows, QueueRows, node_rows
+from podium.daemon.live_page.node_devices import NodeDevices
 from podium.daemon.live_page.page import LivePage
 
-__all__ = ["Contents", "DecisionRows", "LivePage", "QueueRows", "node_rows"]
+__all__ = ["Contents", "DecisionRows", "LivePage", "NodeDevices", "QueueRows", "node_rows"]

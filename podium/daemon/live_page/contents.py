@@ -14,6 +14,7 @@ from anyio.lowlevel import checkpoint
 
 from podium.cluster import Cache
 from podium.cluster.snapshot import Snapshot
+from podium.daemon.live_page.node_devices import NodeDevices
 from podium.daemon.live_page.tables import Row, Table
 from podium.daemon.queue_page import sendable
 from podium.engine.flight_recorder import FlightRecorder, RecordedAttempt, Result
@@ -64,6 +65,7 @@ NODE_COLUMNS: Final = (
     "closed",
     "taints",
     "others",
+    "devices",
 )
 SHOWN_MAX: Final = 200
 """So many pods of each state, those that wait longest, and so many attempts, the last ones."""
@@ -74,10 +76,11 @@ _REASON_MAX: Final = 500
 _NODES_S_MAX: Final = 2.0
 
 
-async def node_rows(snapshot: Snapshot) -> dict[str, Row]:
+async def node_rows(snapshot: Snapshot, node_devices: NodeDevices | None = None) -> dict[str, Row]:
     """Return the requests of each node's pods and what the node offers, by `NODE_COLUMNS`. Units: cpu in milli.
 
     `others` has all other resources, such as extended ones: by name the requested and the allocatable amount.
+    `devices` has by driver the number of devices that are allocated, and of all that the node can reach.
     """
     # As Python lists in one step: indexing an array cell by cell takes ten times as long.
     columns = [
@@ -94,6 +97,7 @@ async def node_rows(snapshot: Snapshot) -> dict[str, Row]:
     # Taken at once: the snapshot goes on during the pauses.
     nodes, reason_of = [snapshot.nodes[row] for row in snapshot.order.tolist()], snapshot.closed
     entries = list(zip(snapshot.order.tolist(), nodes, *columns, strict=True))
+    devices = None if node_devices is None else node_devices.cluster_devices()
     rows: dict[str, Row] = {}
     for start in range(0, len(entries), _LOOKED_AT_MAX):
         for row, node, *amounts in entries[start : start + _LOOKED_AT_MAX]:
@@ -106,8 +110,11 @@ async def node_rows(snapshot: Snapshot) -> dict[str, Row]:
             }
             taints = [sendable(taint_text(taint)) for taint in node.spec.taints]
             zone = node.metadata.labels.get(ZONE, "")
-            rows[node.name] = (zone, *amounts, sendable(reason), taints, extra_amounts)
+            device_counts = {} if devices is None or node_devices is None else node_devices.on_node(devices, node)
+            rows[node.name] = (zone, *amounts, sendable(reason), taints, extra_amounts, device_counts)
         await checkpoint()
+    if node_devices is not None:
+        node_devices.forget_others(rows)
     return rows
 
 
@@ -220,6 +227,7 @@ class Contents:
     Args:
         recorder: None if it is off; then no attempts are shown.
         leader: the replica that schedules in place of this one.
+        node_devices: counts devices; None shows none.
     """
 
     def __init__(
@@ -229,6 +237,7 @@ class Contents:
         recorder: FlightRecorder | None,
         clock: Clock,
         leader: Callable[[], str | None],
+        node_devices: NodeDevices | None = None,
     ) -> None:
         self.read_s = 0.0
         self.counts: Mapping[str, int] = {}
@@ -239,6 +248,7 @@ class Contents:
         self._cache = cache
         self._clock = clock
         self._leader = leader
+        self._node_devices = node_devices
         self._queue_rows = QueueRows(listing)
         self._recorder = recorder
         self._decision_rows = None if recorder is None else DecisionRows(recorder, clock)
@@ -269,7 +279,7 @@ class Contents:
         changes, read_s, now_s = *self._nodes_read, self._clock.monotonic()
         if self._cache.changes != changes or now_s - read_s >= _NODES_S_MAX:
             self._nodes_read = self._cache.changes, now_s
-            self.nodes.replace(await node_rows(self._cache.snapshot()))
+            self.nodes.replace(await node_rows(self._cache.snapshot(), self._node_devices))
             await checkpoint()
         self.leader = self._leader()
         self.read_s = self._clock.now()

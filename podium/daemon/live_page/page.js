@@ -12,7 +12,7 @@ const byId = id => document.getElementById(id);
 const tables = {queue: new Map(), decisions: new Map(), nodes: new Map()};
 const state = {
   view: "queue", filter: "", paused: false, token: "", leader: null, counts: {}, attempts: [], ahead_s: 0,
-  current: {}, pod: null, node: null, opener: null, recorder: true, refusal: "",
+  current: {}, pod: null, node: null, opener: null, recorder: true, fixes: false, fix: null, refusal: "",
 };
 
 // ---------------------------------------------------------------- elements and words
@@ -52,6 +52,8 @@ const cores = milli => (milli / 1000).toFixed(milli % 1000 ? 1 : 0);
 const shortened = message => message.replace(/^0\/\d+ nodes are available: /, "");
 const nodesOf = count => `${count} ${count === 1 ? "node" : "nodes"}`;
 const bytes = amount => amount >= 2 ** 30 ? `${(amount / 2 ** 30).toFixed(1)} Gi` : `${(amount / 2 ** 20).toFixed(0)} Mi`;
+const devicesOf = node => Object.entries(node.devices ?? {})
+  .map(([driver, [used, total]]) => `, ${used} of ${total} devices of ${driver}`).join("");
 const utilisation = node => Math.max(percent(node.cpu, node.cpu_max), percent(node.memory, node.memory_max));
 
 function nextTry(row) {
@@ -256,7 +258,7 @@ function drawNodes() {
       setText(button, shown.length > NODES_NAMED_MAX ? `${share}` : `${node.key} ${share}`);
       // It begins with the text that is seen, for those who speak to their browser.
       const label = escaped(`${node.key} ${share} %: cpu ${percent(node.cpu, node.cpu_max)} %, memory ${percent(node.memory, node.memory_max)} %, `
-        + `${node.pods} of ${node.pods_max} pods${node.closed ? `, ${node.closed}` : ""}`);
+        + `${node.pods} of ${node.pods_max} pods${devicesOf(node)}${node.closed ? `, ${node.closed}` : ""}`);
       if (button.title !== label) { button.title = label; button.setAttribute("aria-label", label); }
       button.open = () => openNode(node.key);
     }
@@ -328,7 +330,7 @@ function closePanel() {
 }
 
 function openPod(namespace, name) {
-  state.node = null;
+  state.node = state.fix = null;
   state.pod = {namespace, name};
   byId("panel-body").replaceChildren(make("p", {class: "note", text: "asking podium …"}));
   showPanel(`${namespace}/${name}`);
@@ -368,8 +370,7 @@ function explanation(told) {
       found.push(section("Nodes that do not fit", make("ul", {class: "groups"}, ...why.groups.map(group => make("li", {},
         make("strong", {text: `${nodesOf(group.count)}: ${group.text}`}),
         make("span", {text: `${group.plugin}, such as ${group.examples.join(", ")}`}))))));
-      const command = `podium why ${state.pod.namespace}/${state.pod.name} --fix`;
-      if (!told.bound_to) found.push(make("p", {}, "What would make it fit: ", make("code", {text: command})));
+      if (!told.bound_to && told.exists) found.push(fixSection());
     }
     if (why.scores.length) {
       const plugins = Object.keys(why.scores[0].plugins);
@@ -391,6 +392,40 @@ function explanation(told) {
       story.map(each => [each.at.slice(11, 23), each.event, each.from, each.to, each.plugin]))));
   }
   return found;
+}
+
+// What would make the pod fit. A search lists the whole cluster, so each pod is asked about once, until its panel opens again.
+function fixSection() {
+  const command = `podium why ${state.pod.namespace}/${state.pod.name} --fix`;
+  const title = "What would make it fit";
+  if (!state.fixes) return section(title, make("p", {}, "Ask: ", make("code", {text: command})));
+  if (state.fix?.pod !== state.pod) {
+    const fix = state.fix = {pod: state.pod, answer: null, box: section(title, make("p", {class: "note", text: "looking for the smallest changes …"}))};
+    askForFixes(fix.pod).then(answer => fix.box.replaceChildren(make("h3", {text: title}), ...fixTexts(answer, command)));
+  }
+  return state.fix.box;
+}
+
+async function askForFixes(pod) {
+  try {
+    const path = `debug/pods/${encodeURIComponent(pod.namespace)}/${encodeURIComponent(pod.name)}/fix`;
+    return await (await fetch(path, {headers: headers(), cache: "no-store"})).json();
+  } catch (error) {
+    return {error: `podium does not answer: ${error.message}`};
+  }
+}
+
+function fixTexts(answer, command) {
+  const ask = make("p", {class: "note"}, answer.fixes?.length ? "With the patches: " : "In a terminal: ", make("code", {text: command}));
+  if (answer.error || answer.problem) return [make("p", {text: `No answer: ${answer.error || answer.problem}.`}), ask];
+  if (answer.fits) return [make("p", {text: "It fits as it is, in the cluster of this moment."})];
+  const subject = answer.gang ? `the whole gang ${answer.gang}` : "the pod";
+  if (!answer.fixes.length) {
+    return [make("p", {text: answer.partial ? "Nothing was found in time." : `No set of up to three changes makes ${subject} fit.`}), ask];
+  }
+  const list = make("ul", {class: "groups"}, ...answer.fixes.map(fix => make("li", {},
+    make("strong", {text: fix.edits.join(" and ")}), make("span", {text: `then it goes to ${fix.node}`}))));
+  return [make("p", {text: `Each of these makes ${subject} fit:`}), list, ask];
 }
 
 // One row for neighbours with the same outcome.
@@ -428,6 +463,11 @@ function drawNode() {
         [name, ...[used, most].map(amount => amount >= 2 ** 20 ? bytes(amount) : amount), `${percent(used, most)} %`]),
     ])),
   ];
+  const devices = Object.entries(node.devices ?? {});
+  if (devices.length) {
+    content.push(section("Devices", simpleTable("Devices that it can reach, by driver", ["Driver", "Allocated", "Devices"],
+      devices.map(([driver, [used, total]]) => [driver, used, total]))));
+  }
   if (node.taints?.length) content.push(section("Taints", ...node.taints.map(text => make("p", {}, make("code", {text})))));
   if (placed.length) {
     content.push(section("Placed here lately", simpleTable("The last decisions for this node", ["Time", "Pod", "Result"],
@@ -453,6 +493,7 @@ function apply(told) {
   if (told.about) {
     setText(byId("about"), `${told.about.version} · ${told.about.schedulers.join(", ")}`);
     state.recorder = told.about.recorder;
+    state.fixes = Boolean(told.about.fixes);
     state.attempts = [];
   }
   state.ahead_s = told.at - Date.now() / 1000;

@@ -75,22 +75,25 @@ class DynamicResources(
     fwk.WritingPlugin,
     fwk.ChoosingPlugin,
 ):
-    """Allocates devices to the claims of pods, and has the allocations written before the pods are bound."""
+    """Allocates devices to the claims of pods, and has the allocations written before the pods are bound.
+
+    Attributes:
+        devices: those of the cluster, which all profiles share.
+    """
 
     def __init__(self, args: DynamicResourcesArgs, handle: fwk.Handle) -> None:
         self._handle = handle
-        # Shared, because devices are those of the cluster, while each profile has its own plugin.
-        self._devices = handle.shared(ClusterDevices)
+        self.devices = handle.shared(ClusterDevices)
         if args.has_fractional_ranges:
-            self._devices.allow_fractional_ranges()
+            self.devices.allow_fractional_ranges()
         if args.has_taint_rules:
-            self._devices.follow_taint_rules(handle.lister(DEVICE_TAINT_RULES))
+            self.devices.follow_taint_rules(handle.lister(DEVICE_TAINT_RULES))
         self._rules = handle.release.devices
-        self._search = NodeSearch(self._devices, handle.clock, args.binding_timeout_s, self._rules)
+        self._search = NodeSearch(self.devices, handle.clock, args.binding_timeout_s, self._rules)
         # Upstream's timeout in steps: a replay must end a search where the recorded attempt did.
         self._steps_max = int((args.filter_timeout_s or _FILTER_TIMEOUT_S) * _STEPS_PER_S)
         self._binding_timeout_s = args.binding_timeout_s
-        self._writer = ClaimWriter(handle, self._devices)
+        self._writer = ClaimWriter(handle, self.devices)
         groups = handle.pod_groups
         self._is_placed_by_topology = groups is not None and groups.rules.are_placed_by_topology
 
@@ -102,7 +105,7 @@ class DynamicResources(
         return fwk.unresolvable(claims.reason) if isinstance(claims, ClaimProblem) else None
 
     def _claims_of(self, pod: Pod) -> tuple[ResourceClaim, ...] | ClaimProblem:
-        return claims_of_pod(pod, self._devices.claims.get)
+        return claims_of_pod(pod, self.devices.claims.get)
 
     # ------------------------------------------------------------ filtering
 
@@ -117,7 +120,7 @@ class DynamicResources(
     def _has_backed_resources(self, spec: PodSpec) -> bool:
         """Return whether a class provides one of the extended resources that the pod requests."""
         requests = extended_requests(spec)
-        return bool(requests) and any(self._devices.class_for(resource) is not None for resource in requests)
+        return bool(requests) and any(self.devices.class_for(resource) is not None for resource in requests)
 
     def pre_filter(
         self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
@@ -135,27 +138,27 @@ class DynamicResources(
         pod_devices = PodDevices(list(claims), len(claims), extended_requests(pod.spec))
         if is_special:
             # A claim of an earlier attempt keeps its devices, so it is used again.
-            earlier_claim = self._devices.claims.of_extended_resources(pod)
+            earlier_claim = self.devices.claims.of_extended_resources(pod)
             if earlier_claim is not None and (reason := unreadable_claim(earlier_claim)) is not None:
                 return None, fwk.unresolvable(reason)
             pod_devices.claims.append(earlier_claim or new_special_claim(pod, self._handle.random))
         if not pod_devices.claims:
             return None, fwk.SKIP
-        self._devices.begin()
+        self.devices.begin()
         pod_devices.was_reserved = any(claim.is_reserved_for(pod.uid) for claim in pod_devices.claims)
         pod_devices.ways_max = 0 if (search := state.find(fwk.ThoroughSearch)) is None else search.ways_max
         problem = self._prepare(pod_devices, is_simulated=is_simulated(state))
         if problem is None:
             # Upstream stores the claims at the end only: after a rejection here, PostFilter finds none.
             state.write(pod_devices)
-            if pod_devices.indexes_to_allocate and (left_s := self._devices.doubt_left_s()) is not None:
+            if pod_devices.indexes_to_allocate and (left_s := self.devices.doubt_left_s()) is not None:
                 # No event follows when devices are no longer withheld.
                 self._handle.activate([pod], left_s)
         return None, problem
 
     def _prepare(self, pod_devices: PodDevices, *, is_simulated: bool) -> fwk.Status | None:
         """Read selectors and pending allocations of the claims, or return why they cannot be used now."""
-        devices = self._devices
+        devices = self.devices
         for index, claim in enumerate(pod_devices.claims):
             allocation = claim.status.allocation
             if allocation is not None:
@@ -230,7 +233,7 @@ class DynamicResources(
 
     def holders(self) -> Interruptible[Holders]:
         """Return which claims have which devices. Yields where it can be interrupted."""
-        return self._devices.holders()
+        return self.devices.holders()
 
     def explain_nodes(
         self, pod: Pod, snapshot: Snapshot, rows: Rows, holders: Holders | None = None
@@ -242,7 +245,7 @@ class DynamicResources(
         """
         timeout_s, now_s = self._binding_timeout_s, self._handle.clock.now()
         return explain_nodes(
-            self._devices,
+            self.devices,
             pod,
             snapshot,
             rows,
@@ -311,7 +314,7 @@ class DynamicResources(
             return _NOT_FOUND
         if not pod_devices.claims:
             return self._nothing_freed(_NO_CLAIMS_TO_TAKE)
-        if left_s := self._devices.may_be_bound_for_s(pod):
+        if left_s := self.devices.may_be_bound_for_s(pod):
             # The outcome of the binding is unknown until then, and no event follows.
             self._handle.activate([pod], left_s)
             return self._nothing_freed(_STILL_UNSCHEDULABLE)
@@ -359,12 +362,12 @@ class DynamicResources(
             pod_devices.reserved[index], uid = allocation, claim.metadata.uid
             if self._rules.fly_until_bound and index < pod_devices.user_count:
                 try:
-                    if self._devices.is_allocated(claim):
+                    if self.devices.is_allocated(claim):
                         continue  # PreBind says that it was allocated elsewhere.
                 except fwk.PluginError as error:
                     return fwk.error_status(error)
             pod_devices.in_flight[index] = uid
-            self._devices.start_allocation(uid, allocation, is_simulated=is_simulated(state))
+            self.devices.start_allocation(uid, allocation, is_simulated=is_simulated(state))
         return None
 
     def unreserve(self, state: fwk.CycleState, pod: Pod, node_name: str) -> None:
@@ -374,9 +377,9 @@ class DynamicResources(
             return
         for index, uid in pod_devices.in_flight.items():
             claim = pod_devices.claims[index]
-            if self._devices.give_up_allocation(uid, claim):
+            if self.devices.give_up_allocation(uid, claim):
                 # The claim as the watch knows it, since what was assumed may never be written.
-                self._devices.claims.restore(claim.key)
+                self.devices.claims.restore(claim.key)
         pod_devices.in_flight.clear()
         pod_devices.is_unreserved = True
 
@@ -397,9 +400,7 @@ class DynamicResources(
         try:
             await self._writer.write(pod_devices, pod, node_name)
             if self._binding_timeout_s is not None:
-                await wait_until_ready(
-                    self._handle, self._devices, pod_devices, pod, node_name, self._binding_timeout_s
-                )
+                await wait_until_ready(self._handle, self.devices, pod_devices, pod, node_name, self._binding_timeout_s)
         except fwk.PluginError as error:
             return fwk.error_status(error)
         self._end_allocations(pod_devices)
@@ -408,7 +409,7 @@ class DynamicResources(
     def _end_allocations(self, pod_devices: PodDevices) -> None:
         """Take allocations out of flight whose claims are written."""
         while pod_devices.in_flight:
-            self._devices.end_allocation(pod_devices.in_flight.popitem()[1], for_all=self._rules.fly_until_bound)
+            self.devices.end_allocation(pod_devices.in_flight.popitem()[1], for_all=self._rules.fly_until_bound)
 
     def clean_up(self, state: fwk.CycleState, pod: Pod) -> Coroutine[Any, Any, None] | None:
         """Release the claims of a pod that is not bound; carry out what PostFilter decided.
@@ -427,23 +428,23 @@ class DynamicResources(
         if takes_back and (left_s := self._may_be_bound_for_s(state, pod_devices, pod)):
             self._handle.activate([pod], left_s)
             takes_back = False
-        doubts = self._devices.overdue_doubts()
+        doubts = self.devices.overdue_doubts()
         return self._writer.clean_up(pod_devices if takes_back else None, doubts, pod) if takes_back or doubts else None
 
     def _may_be_bound_for_s(self, state: fwk.CycleState, pod_devices: PodDevices, pod: Pod) -> float:
         """Return for how many seconds the API server may still bind the pod, whichever process requested it."""
         if state.find(fwk.BindingInDoubt) is not None:
-            self._devices.doubt_binding(pod)
+            self.devices.doubt_binding(pod)
         elif pod_devices.was_reserved:
-            self._devices.doubt_binding(pod, is_inherited=True)
-        return self._devices.may_be_bound_for_s(pod)
+            self.devices.doubt_binding(pod, is_inherited=True)
+        return self.devices.may_be_bound_for_s(pod)
 
     def writes_before_binding(self, state: fwk.CycleState, pod: Pod, node_name: str) -> Sequence[fwk.ObjectWrite]:
         """Return the claims, allocated and reserved for the pod. The caller writes them: none stays in flight."""
         pod_devices = state.find(PodDevices)
         if pod_devices is None:
             return []
-        writes = written_claims(pod_devices, pod, node_name, self._handle.clock.now(), self._devices.claims)
+        writes = written_claims(pod_devices, pod, node_name, self._handle.clock.now(), self.devices.claims)
         self._end_allocations(pod_devices)
         return writes
 
@@ -455,7 +456,7 @@ class DynamicResources(
         if pod_devices.claim_to_delete is not None:
             return [fwk.ObjectWrite(resource, pod_devices.claim_to_delete, None)]
         claim = pod_devices.claim_to_deallocate
-        return [] if claim is None else [fwk.ObjectWrite(resource, self._devices.claims.get(claim.key), claim)]
+        return [] if claim is None else [fwk.ObjectWrite(resource, self.devices.claims.get(claim.key), claim)]
 
     # ------------------------------------------------------------ requeueing
 

@@ -25,19 +25,15 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 import podium
 from podium.cli.main import main
-from podium.sandbox import Sandbox
-from tests.control_plane.client import Client
-from tests.e2e.cluster import SandboxCluster
-from tests.e2e.daemon import Daemon
 from tests.helm.chart import KUBERNETES, Helm
-from tests.integration.release.image import images
-from tests.manifests import node, pod
+from tests.integration.release.image import assert_schedules, images
 
 pytestmark = pytest.mark.anyio
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples"
 TARGET = {"x86_64": "linux-amd64", "aarch64": "linux-arm64"}[platform.machine()]
+URL = "https://code.example/podium"
 NAME = f"podium-{podium.__version__}"
 
 
@@ -85,8 +81,8 @@ def public_key(folder: Path) -> Path:
 def out(folder: Path, public_key: Path) -> Path:
     """All that is published for this kind of machine."""
     build = [sys.executable, "-m", "release", "--target", TARGET, "--twice", "--out", folder / "dist"]
-    key = ["--key", public_key.with_name("private.pem")]
-    result = subprocess.run([*build, *key], cwd=ROOT, capture_output=True, text=True, check=False)
+    more = ["--key", public_key.with_name("private.pem"), "--url", URL]
+    result = subprocess.run([*build, *more], cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "built twice: the same bytes" in result.stdout
     return folder / "dist"
@@ -135,39 +131,33 @@ def test_the_package_index_gets_links_that_lead_somewhere(out: Path) -> None:
     addresses = re.findall(r"\]\(([^)]*)\)", metadata)
     assert len(addresses) > 20
     assert [address for address in addresses if not address.startswith(("https://", "#"))] == []
-    assert f"Project-URL: Changelog, https://example.com/podium/blob/v{podium.__version__}/CHANGELOG.md" in metadata
-
-
-def assert_runs_as_the_images_user(pid: int) -> None:
-    status = Path(f"/proc/{pid}/status").read_text()
-    assert "\nUid:\t65532\t65532\t65532\t65532\nGid:\t65532\t65532\t65532\t65532\n" in status
-    assert re.search(r"^CapEff:\t0+$", status, re.MULTILINE)
-    assert os.statvfs(f"/proc/{pid}/root/").f_flag & os.ST_RDONLY
-    assert Path(f"/proc/{pid}/exe").readlink().name == "python3.11"
+    assert f"Project-URL: Changelog, {URL}/blob/v{podium.__version__}/CHANGELOG.md" in metadata
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can make a root that cannot be written")
 async def test_the_image_schedules_as_its_user_on_a_root_that_cannot_be_written(out: Path, folder: Path) -> None:
-    (image,) = images(out / f"{NAME}-image.oci.tar", folder / "image")
-    assert image.config["User"] == "65532:65532"
-    assert (image.config["Entrypoint"], image.config["Cmd"]) == (["podium"], ["run"])
+    (image,) = images(out / f"{NAME}-image.oci.tar", folder / "image", podium.__version__)
     mount = folder / "shared"
     mount.mkdir()
-    async with Sandbox() as sandbox, Client(sandbox.url) as admin:
-        cluster = SandboxCluster(admin, sandbox.write_kubeconfig(mount / "kubeconfig"), sandbox)
-        cluster.kubeconfig.chmod(0o644)
-        # The first argument is this environment's Python.
-        through = ("sh", "-c", f'shift && {image.script(mount)} "$@"', "sh")
-        daemon = Daemon(mount, cluster.kubeconfig, through=through)
-        try:
-            await daemon.wait_ready()
-            assert_runs_as_the_images_user(daemon.pid)
-            await cluster.create(node("there"), pod("web"))
-            assert await cluster.wait_bound(["web"]) == {"web": "there"}
-            assert await daemon.stop() == 0
-            assert "Traceback" not in daemon.output()
-        finally:
-            daemon.kill()
+    await assert_schedules(image, mount)
+
+
+@pytest.mark.parametrize(
+    ("extra", "module"), [("otel", "opentelemetry.exporter.otlp.proto.http"), ("estimator", "grpc.aio")]
+)
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can make a root that cannot be written")
+def test_an_image_with_an_extra_imports_its_packages(out: Path, folder: Path, extra: str, module: str) -> None:
+    (image,) = images(out / f"{NAME}-image.oci.tar", folder / extra, f"{podium.__version__}-{extra}")
+    mount = folder / f"shared-{extra}"
+    mount.mkdir()
+    code = f"import {module}, podium.cli.main"
+    run = ["sh", "-c", f'{image.script(mount)} "$@"', "sh", "-c", code]
+    result = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+    bill = json.loads((out / f"{NAME}-image-{extra}.cdx.json").read_text())
+    assert {"otel": "opentelemetry-sdk", "estimator": "grpcio"}[extra] in {
+        component["name"] for component in bill["components"]
+    }
 
 
 def test_the_images_bill_names_debians_packages_and_pythons(out: Path) -> None:

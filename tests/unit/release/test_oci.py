@@ -28,7 +28,7 @@ def contents(archive: Path) -> dict[str, bytes]:
 def test_each_blob_lies_below_its_digest_and_the_index_names_the_manifest(tmp_path: Path) -> None:
     layout = Layout()
     config, layer = layout.add_json({}, "config"), layout.add(b"content", "layer")
-    layout.write(tmp_path / "layout.tar", layout.add_manifest(config, [layer], {"a": "b"}), "1.0")
+    layout.write(tmp_path / "layout.tar", {"1.0": layout.add_manifest(config, [layer], {"a": "b"})})
     files = contents(tmp_path / "layout.tar")
     assert json.loads(files["oci-layout"]) == {"imageLayoutVersion": "1.0.0"}
     blobs = {name: content for name, content in files.items() if name.startswith("blobs/")}

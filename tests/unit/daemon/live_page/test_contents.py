@@ -42,6 +42,7 @@ async def test_a_node_has_what_its_pods_request_and_what_it_offers() -> None:
     assert cells_by_column(NODE_COLUMNS, rows["n1"]) == {**first, "pods": 2, "pods_max": 20, "closed": ""} | {
         "taints": [],
         "others": {"example.com/gpu": (0, 8)},
+        "devices": {},
     }
     second = cells_by_column(NODE_COLUMNS, rows["n2"])
     assert (second["closed"], second["taints"]) == ("cordoned", ["dedicated=gpu:NoSchedule"])

@@ -131,7 +131,7 @@ class Binding:
 
     @property
     def devices(self) -> Any:
-        return self.plugin._devices
+        return self.plugin.devices
 
     async def pre_bind(self) -> Status | None:
         return await self.plugin.pre_bind(self.state, self.pod, "n1")
