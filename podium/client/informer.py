@@ -89,7 +89,8 @@ class Informer(Generic[ObjectT]):
         self._on_update: list[Callable[[ObjectT, ObjectT], None]] = []
         self._on_delete: list[Callable[[ObjectT], None]] = []
         self._on_broken: list[Callable[[BrokenObject], None]] = []
-        self._synced = anyio.Event()
+        self._is_synced = False
+        self._synced: anyio.Event | None = None
 
     def add_handler(self, handler: Handler[ObjectT]) -> None:
         """Add a handler for every change. Only before the informer has started."""
@@ -143,11 +144,13 @@ class Informer(Generic[ObjectT]):
     @property
     def is_synced(self) -> bool:
         """Return whether the first list has been delivered to the handlers."""
-        return self._synced.is_set()
+        return self._is_synced
 
     async def wait_synced(self) -> None:
         """Wait until `synced`."""
-        await self._synced.wait()
+        if not self._is_synced:
+            self._synced = self._synced or anyio.Event()
+            await self._synced.wait()
 
     # ------------------------------------------------------------ what the reflector calls
 
@@ -271,7 +274,9 @@ class Informer(Generic[ObjectT]):
 
     def set_synced(self) -> None:
         """Mark the first list as delivered."""
-        self._synced.set()
+        self._is_synced = True
+        if self._synced is not None:
+            self._synced.set()
 
     # ------------------------------------------------------------ changes
 
