@@ -30,8 +30,11 @@ from podium.objects.wire import BrokenObject
 
 log = get_logger("client")
 
-_GONE_KEPT: Final = 10_000
-"""For how many deleted objects the version of the deletion is kept, so that an old event does not bring them back."""
+_GONE_MIN: Final = 1_000
+_GONE_MAX: Final = 10_000
+_GONE_PART: Final = 4
+"""For how many deleted objects the version of the deletion is kept, so that an old event does not bring them back: for
+a part of the number of objects, within these bounds."""
 
 _STATES_KEPT: Final = 4096
 """How many object states a change log keeps at least."""
@@ -295,7 +298,7 @@ class Informer(Generic[ObjectT]):
 
     def _note_gone(self, uid: str, version: str) -> None:
         self._gone[uid] = version
-        if len(self._gone) > _GONE_KEPT:
+        if len(self._gone) > min(max(_GONE_MIN, len(self._items) // _GONE_PART), _GONE_MAX):
             del self._gone[next(iter(self._gone))]
 
     def _add(self, key: str, new: ObjectT) -> None:

@@ -8,6 +8,7 @@ Cost: the first pod with given labels, owners or status keeps them; each further
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -24,18 +25,18 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 
 
 class _Shared:
-    """Values by their content, each kept once."""
+    """Values by the hash of their content, each kept once."""
 
     def __init__(self) -> None:
-        self._values: dict[tuple[type, bytes], Any] = {}
+        self._values: dict[int, Any] = {}
 
     def of(self, value: Any) -> Any:
         """Return the value that was first given with this content."""
         # Content that differs from pod to pod would fill it without end.
         if len(self._values) > _SHARED_MAX:
             self._values.clear()
-        # Values without any field look alike, whatever they are.
-        return self._values.setdefault((type(value), _encode(value)), value)
+        shared_value = self._values.setdefault(hash((type(value), _encode(value))), value)
+        return shared_value if type(shared_value) is type(value) and shared_value == value else value
 
 
 _shared: Final = _Shared()
@@ -80,7 +81,8 @@ class SharedPod(Pod, frozen=True, tag="Pod"):
             owner_references=own.owner_references,
             deletion_timestamp=own.deletion_timestamp,
         )
-        _stored_metadata.__set__(self, _shared.of(metadata))
+        # No other pod has the time of a deletion, and all of them would be kept.
+        _stored_metadata.__set__(self, metadata if metadata.deletion_timestamp else _shared.of(metadata))
         status = msgspec.structs.replace(self.status, conditions=(), start_time=None)
         force_setattr(self, "status", _shared.of(status))
         force_setattr(self, "node_name", sys.intern(self.node_name))
@@ -120,10 +122,51 @@ class SharedPod(Pod, frozen=True, tag="Pod"):
         return _stored_metadata.__get__(self).deletion_timestamp is not None
 
 
+def _labels_of(labels: Mapping[str, str], name: str) -> Any:
+    return NodeLabels(_shared.of({label: None if value == name else value for label, value in labels.items()}), name)
+
+
 def _packed_version(version: str) -> int | str:
     """Return the version as a number, which takes half as much, if that gives back the same text."""
     is_number = version.isascii() and version.isdecimal() and version[0] != "0" and len(version) <= _DIGITS_MAX
     return int(version) if is_number else version
+
+
+class NodeLabels(Mapping[str, str]):
+    """The labels of a node. Nodes that differ only in labels whose value is their name share the others.
+
+    Args:
+        template: the labels, with None for the node's name.
+    """
+
+    __slots__ = ("_name", "_template")
+
+    def __init__(self, template: Mapping[str, str | None], name: str) -> None:
+        self._template = template
+        self._name = name
+
+    def __getitem__(self, label: str) -> str:
+        value = self._template[label]
+        return self._name if value is None else value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._template)
+
+    def __len__(self) -> int:
+        return len(self._template)
+
+    def __contains__(self, label: object) -> bool:
+        return label in self._template
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, NodeLabels) and self._template is other._template:
+            return self._name == other._name
+        return super().__eq__(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
 
 
 class SharedNode(Node, frozen=True, tag="Node"):
@@ -142,7 +185,7 @@ class SharedNode(Node, frozen=True, tag="Node"):
             uid=name,
             namespace=own.namespace,
             resource_version=own.resource_version,
-            labels={label: sys.intern(value) for label, value in own.labels.items()},
+            labels=_labels_of(own.labels, name),
             annotations=_shared.of(own.annotations),
             owner_references=_shared.of(own.owner_references),
             deletion_timestamp=own.deletion_timestamp,
