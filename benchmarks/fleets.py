@@ -7,8 +7,8 @@ goes, or the next question is about a template that was never seen before.
 
 from __future__ import annotations
 
-import functools
 import gc
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -36,6 +36,7 @@ from podium.fleets.server.kinds import SHARED_NODES, SHARED_PODS
 from podium.fleets.server.watched import WatchedCluster
 from podium.fleets.workload import read_workload
 from podium.lib.system_clock import SystemClock
+from podium.objects.resource_types import ResourceType
 from podium.objects.wire import ObjectDecoder
 
 MEMBERS: Final = 40
@@ -117,18 +118,18 @@ def measure(
 
 
 async def _measure(members: int, nodes: int, pods: int, questions: int) -> FleetCosts:
-    # A small member first, so that what is loaded once is not counted.
     fleet = WatchedFleet(SystemClock(), Staleness())
-    fleet.put("first", await _member("first", 10, 10))
-    await fleet.ask(_question("plain", 0, 1))
-    fleet.let_go("first")
-    _informers.clear()
-    gc.collect()
-    _lists.cache_clear()
-    before_bytes = rss_bytes(_STATUS.read_text())
-    for number in range(members):
-        fleet.put(f"member-{number:02}", await _member(f"member-{number:02}", nodes, pods))
-    _lists.cache_clear()
+    with tempfile.TemporaryDirectory() as directory:
+        # A small member first, so that what is loaded once is not counted.
+        fleet.put("first", await _member("first", _lists(Path(directory, "small"), 10, 10)))
+        await fleet.ask(_question("plain", 0, 1))
+        fleet.let_go("first")
+        _informers.clear()
+        lists = _lists(Path(directory), nodes, pods)
+        gc.collect()
+        before_bytes = rss_bytes(_STATUS.read_text())
+        for number in range(members):
+            fleet.put(f"member-{number:02}", await _member(f"member-{number:02}", lists))
     # Indexes are built for a question, and what has changed reaches the columns.
     await fleet.ask(_question("spread", 0, 0), deadline_s=_DEADLINE_S)
     gc.collect()
@@ -157,37 +158,38 @@ def _change(number: int) -> None:
             informer.set(item)
 
 
-async def _member(name: str, nodes: int, pods: int) -> WatchedCluster:
+async def _member(name: str, lists: Mapping[ResourceType[Any], Path]) -> WatchedCluster:
     clock = SystemClock()
     session = ApiSession(await load(None, clock, master="http://127.0.0.1:1"))
     informers = InformerSet(session, clock=clock, random=Random(1))
     _informers.append(informers)
     member = WatchedCluster(name, session, informers, Rules(), clock)
-    for resource, lists in zip((SHARED_NODES, SHARED_PODS), _lists(nodes, pods), strict=True):
+    for resource, path in lists.items():
         informer, decoder = informers.informer(resource), ObjectDecoder(resource)
-        for body in lists:
-            for item in decoder.items(body.replace(_PREFIX, f"{len(_informers):08x}".encode())).items:
-                informer.put(item)
+        with path.open("rb") as parts:
+            for part in parts:
+                for item in decoder.items(part.replace(_PREFIX, f"{len(_informers):08x}".encode())).items:
+                    informer.put(item)
     for resource in informers.resources:
         informers.informer(resource).set_synced()
     return member
 
 
-@functools.lru_cache(maxsize=1)
-def _lists(nodes: int, pods: int) -> tuple[list[bytes], list[bytes]]:
-    """Return the nodes and the pods of any member, in small parts, as lists arrive."""
-    return (
-        _parts(nodes, realistic.node),
-        _parts(pods, lambda number: realistic.running_pod(number, nodes)),
-    )
+def _lists(directory: Path, nodes: int, pods: int) -> Mapping[ResourceType[Any], Path]:
+    """Write the nodes and the pods of any member in small parts, as lists arrive; in memory they would be counted."""
+    directory.mkdir(exist_ok=True)
+    return {
+        SHARED_NODES: _write(directory / "nodes", nodes, realistic.node),
+        SHARED_PODS: _write(directory / "pods", pods, lambda number: realistic.running_pod(number, nodes)),
+    }
 
 
-def _parts(count: int, make: Callable[[int], Json]) -> list[bytes]:
-    # What is thrown away must not stay with the process.
-    return [
-        orjson.dumps([_identify(make(number), number) for number in range(start, min(start + _BATCH, count))])
-        for start in range(0, count, _BATCH)
-    ]
+def _write(path: Path, count: int, make: Callable[[int], Json]) -> Path:
+    with path.open("wb") as parts:
+        for start in range(0, count, _BATCH):
+            numbers = range(start, min(start + _BATCH, count))
+            parts.write(orjson.dumps([_identify(make(number), number) for number in numbers]) + b"\n")
+    return path
 
 
 def _identify(item: Json, number: int) -> Json:

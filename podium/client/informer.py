@@ -30,8 +30,11 @@ from podium.objects.wire import BrokenObject
 
 log = get_logger("client")
 
-_GONE_KEPT: Final = 10_000
-"""For how many deleted objects the version of the deletion is kept, so that an old event does not bring them back."""
+_GONE_MIN: Final = 1_000
+_GONE_MAX: Final = 10_000
+_GONE_PART: Final = 4
+"""For how many deleted objects the version of the deletion is kept, so that an old event does not bring them back: for
+a part of the number of objects, within these bounds."""
 
 _STATES_KEPT: Final = 4096
 """How many object states a change log keeps at least."""
@@ -89,7 +92,8 @@ class Informer(Generic[ObjectT]):
         self._on_update: list[Callable[[ObjectT, ObjectT], None]] = []
         self._on_delete: list[Callable[[ObjectT], None]] = []
         self._on_broken: list[Callable[[BrokenObject], None]] = []
-        self._synced = anyio.Event()
+        self._is_synced = False
+        self._synced: anyio.Event | None = None
 
     def add_handler(self, handler: Handler[ObjectT]) -> None:
         """Add a handler for every change. Only before the informer has started."""
@@ -143,11 +147,13 @@ class Informer(Generic[ObjectT]):
     @property
     def is_synced(self) -> bool:
         """Return whether the first list has been delivered to the handlers."""
-        return self._synced.is_set()
+        return self._is_synced
 
     async def wait_synced(self) -> None:
         """Wait until `synced`."""
-        await self._synced.wait()
+        if not self._is_synced:
+            self._synced = self._synced or anyio.Event()
+            await self._synced.wait()
 
     # ------------------------------------------------------------ what the reflector calls
 
@@ -271,7 +277,9 @@ class Informer(Generic[ObjectT]):
 
     def set_synced(self) -> None:
         """Mark the first list as delivered."""
-        self._synced.set()
+        self._is_synced = True
+        if self._synced is not None:
+            self._synced.set()
 
     # ------------------------------------------------------------ changes
 
@@ -290,7 +298,7 @@ class Informer(Generic[ObjectT]):
 
     def _note_gone(self, uid: str, version: str) -> None:
         self._gone[uid] = version
-        if len(self._gone) > _GONE_KEPT:
+        if len(self._gone) > min(max(_GONE_MIN, len(self._items) // _GONE_PART), _GONE_MAX):
             del self._gone[next(iter(self._gone))]
 
     def _add(self, key: str, new: ObjectT) -> None:

@@ -76,7 +76,6 @@ class Cache:
         self._copied: set[str] | None = None
         """The nodes whose pods were copied since the latest fork; None if there was no fork."""
         self._nodes: dict[str, Node] = {}
-        self._offers: dict[str, tuple[Mapping[str, int], int]] = {}
         self._assumed: set[str] = set()
         self._closed = ClosedNodes()
         self._opened: list[Node] = []
@@ -98,7 +97,7 @@ class Cache:
         twin._snapshot = self.snapshot().fork()
         twin._reported, twin._pods, twin._assumed = dict(self._reported), dict(self._pods), set(self._assumed)
         twin._on_node, twin._copied, self._copied = dict(self._on_node), set(), set()
-        twin._nodes, twin._offers = dict(self._nodes), dict(self._offers)
+        twin._nodes = dict(self._nodes)
         twin._closed, twin._opened, twin._log = self._closed.copy(), [], []
         twin.pod_groups = None if self.pod_groups is None else self.pod_groups.fork()
         return twin
@@ -133,7 +132,6 @@ class Cache:
         if error is not None:
             self._report_once(name, node, error)
         self._nodes[name] = node
-        self._offers[name] = (allocatable, allowed_pods)
         self._change(lambda snapshot: snapshot.put_node(node, allocatable, allowed_pods))
         if known_node is None:
             for pod in self._on_node.get(name, {}).values():
@@ -147,7 +145,6 @@ class Cache:
         """Remove the node. Its pods stay known until they are removed themselves."""
         self._reported.pop(name, None)
         if self._nodes.pop(name, None) is not None:
-            del self._offers[name]
             self._change(lambda snapshot: snapshot.drop_node(name))
         self._note_unread(name, NODE_ITSELF, "")
 
@@ -269,8 +266,8 @@ class Cache:
         totals: Counter[str] = Counter()
         for pod in pods:
             totals.update(self._usage(pod).requests)
-        offer = self._offers.get(node_name)
-        return NodeDump(offer is None, totals, {} if offer is None else offer[0], pods)
+        node = self._nodes.get(node_name)
+        return NodeDump(node is None, totals, {} if node is None else _offer_of(node)[0], pods)
 
     def is_overfull_for(self, pod: Pod, *, with_assumed: bool = False) -> bool:
         """Return True if the pod's node is overcommitted in a resource that the pod requests.
@@ -284,12 +281,12 @@ class Cache:
         Cost: one step for each pod of the node.
         """
         cached_pod = self._pods.get(pod.uid)
-        offer = self._offers.get(cached_pod.node_name) if cached_pod is not None else None
-        if cached_pod is None or offer is None:
+        node = self._nodes.get(cached_pod.node_name) if cached_pod is not None else None
+        if cached_pod is None or node is None:
             return False
         on_node = self._on_node[cached_pod.node_name].items()
         occupants = [occupant for uid, occupant in on_node if with_assumed or uid not in self._assumed]
-        allocatable, allowed_pods = offer
+        allocatable, allowed_pods = _offer_of(node)
         totals: Counter[str] = Counter()
         for occupant in occupants:
             totals.update(self._usage(occupant).requests)
@@ -460,6 +457,14 @@ def _is_same_node(known_node: Node, node: Node) -> bool:
         and former.deletion_timestamp == current.deletion_timestamp
         and former.owner_references == current.owner_references
     )
+
+
+def _offer_of(node: Node) -> tuple[Mapping[str, int], int]:
+    """Return the allocatable amounts of the node and how many pods it allows; nothing if they cannot be parsed."""
+    try:
+        return node_allocatable(node)
+    except FieldError:
+        return {}, 0
 
 
 def _remove(snapshot: Snapshot, node_name: str, uid: str) -> None:

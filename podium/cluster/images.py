@@ -64,8 +64,8 @@ class ImageState:
             self._few_rows ^= {row}
             return
         if presence is None or row >= len(presence):
-            # In large steps: a node more must not copy the rows of each of its images.
-            presence = self.presence(2 * max(row, *self._few_rows, _FEW_ROWS))
+            # In steps: a node more must not copy the rows of each of its images.
+            presence = self.presence(max(row, *self._few_rows, _FEW_ROWS) * 5 // 4 + 2)
         presence[row] = is_there
 
     def copy(self) -> ImageState:

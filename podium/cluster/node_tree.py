@@ -5,6 +5,8 @@ Source: kubernetes pkg/scheduler/backend/cache/node_tree.go and component-helper
 
 from __future__ import annotations
 
+import sys
+
 from podium.objects.core import Node
 from podium.objects.topology_labels import BETA_REGION, BETA_ZONE, REGION, ZONE
 
@@ -35,7 +37,8 @@ class NodeTree:
             return
         if former_zone is not None:
             self.remove(node.name)
-        self._zone_of[node.name] = zone
+        # The nodes of a zone share its key.
+        self._zone_of[node.name] = zone = sys.intern(zone)
         self._zones.setdefault(zone, {})[node.name] = None
 
     def remove(self, name: str) -> None:

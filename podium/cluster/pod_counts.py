@@ -96,10 +96,11 @@ class _Counter:
         self.sums.count(row, number)
 
 
-_GroupKey: TypeAlias = tuple[frozenset[tuple[str, str]], bool]
+_GroupKey: TypeAlias = frozenset[tuple[str, str] | None]
+"""The labels, with None if the pods are being deleted."""
 
-_label_sets: Final[WeakValueDictionary[int, frozenset[tuple[str, str]]]] = WeakValueDictionary()
-"""The labels in keys by their hash."""
+_group_keys: Final[WeakValueDictionary[int, _GroupKey]] = WeakValueDictionary()
+"""The keys by their hash."""
 
 
 @dataclass(slots=True, eq=False)
@@ -111,7 +112,7 @@ class _Group:
     is_terminating: bool
     key: _GroupKey
     rows: dict[int, int] = field(default_factory=dict)
-    counters: list[_Counter] = field(default_factory=list)
+    counters: tuple[_Counter, ...] = ()
 
 
 class PodCounts:
@@ -204,7 +205,7 @@ class PodCounts:
         # Matching a selector is the costly part, and happens once for each set of labels, not for each pod.
         for query, counter in self._counters.items():
             if query.takes(meta.namespace, meta.labels, group.is_terminating):
-                group.counters.append(counter)
+                group.counters += (counter,)
                 counter.groups.add(group)
         return group
 
@@ -213,13 +214,13 @@ class PodCounts:
             oldest = next(iter(self._counters))
             forgotten = self._counters.pop(oldest)
             for group in forgotten.groups:
-                group.counters.remove(forgotten)
+                group.counters = tuple(counter for counter in group.counters if counter is not forgotten)
         counter = _Counter(np.zeros(len(self._pods), np.int64))
         groups = self._groups
         for namespace in groups if query.namespaces is None else query.namespaces:
             for group in groups.get(namespace, {}).values():
                 if query.takes(group.namespace, group.labels, group.is_terminating):
-                    group.counters.append(counter)
+                    group.counters += (counter,)
                     counter.groups.add(group)
                     for row, count in group.rows.items():
                         counter.counts[row] += count
@@ -293,14 +294,14 @@ class ForkedPodCounts:
 
 
 def _group_key(pod: Pod) -> _GroupKey:
-    return frozenset(pod.metadata.labels.items()), pod.is_terminating
+    labels = pod.metadata.labels.items()
+    return frozenset((*labels, None)) if pod.is_terminating else frozenset(labels)
 
 
 def _shared_key(key: _GroupKey) -> _GroupKey:
     """Return an equal key that another cluster of this process may have: many run the same applications."""
-    labels, is_terminating = key
-    shared_labels = _label_sets.setdefault(hash(labels), labels)
-    return (shared_labels, is_terminating) if shared_labels == labels else key
+    shared_key = _group_keys.setdefault(hash(key), key)
+    return shared_key if shared_key == key else key
 
 
 def grown(counts: IntArray, size: int) -> IntArray:

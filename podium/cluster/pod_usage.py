@@ -62,7 +62,7 @@ def pod_usage(pod: Pod, *, by_container: bool = False) -> PodUsage:
         FieldError: a quantity of the pod cannot be parsed.
     """
     if not is_resized(pod):
-        return _of_spec(pod.spec)
+        return usual_usage(pod.spec)
     cpu_milli, memory_bytes = nonzero_requests_on_node(pod, by_container=by_container)
     requests = requests_on_node(pod, by_container=by_container)
     return PodUsage(requests, cpu_milli, memory_bytes, host_ports(pod.spec))
@@ -92,7 +92,16 @@ def unread_part(pod: Pod) -> FieldError | None:
 
 
 @once_per_spec
-def _of_spec(spec: PodSpec) -> PodUsage:
+def usual_usage(spec: PodSpec) -> PodUsage:
+    """Return the usage of a pod that is not being resized. Raises: FieldError: a quantity cannot be parsed."""
     pod = Pod(spec=spec)
     cpu_milli, memory_bytes = nonzero_requests_on_node(pod)
     return PodUsage(requests_on_node(pod), cpu_milli, memory_bytes, host_ports(spec))
+
+
+def is_usual(usage: PodUsage, spec: PodSpec) -> bool:
+    """Return whether `usual_usage` gives back this usage."""
+    try:
+        return usual_usage(spec) is usage
+    except FieldError:
+        return False

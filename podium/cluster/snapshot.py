@@ -24,6 +24,7 @@ from podium.cluster.node_info import NodeInfo
 from podium.cluster.node_tree import NodeTree
 from podium.cluster.pod_counts import CHANGES_KEPT, PodCounter, PodCounts
 from podium.cluster.pod_usage import PodUsage
+from podium.cluster.pod_usages import PodUsages
 from podium.cluster.volumes_in_use import VolumesInUse
 from podium.lib.change_log import ChangeLog
 from podium.objects.core import Node, Pod, Taint
@@ -89,7 +90,7 @@ class Snapshot:
         self._is_fork = False
         self.fork_point: ForkPoint[Snapshot] | None = None
         self._shares_nodes = self._shares_pods = False
-        self._pod_usages: list[dict[str, PodUsage]] = []
+        self._pod_usages = PodUsages()
         self._show()
 
     # ------------------------------------------------------------ questions
@@ -120,9 +121,9 @@ class Snapshot:
         assert node is not None, f"row {row} has no node"
         return node.metadata.name
 
-    def pod_usages(self, row: int) -> Mapping[str, PodUsage]:
-        """Return the usage of each pod on the row's node, by uid, in the order of its pods."""
-        return self._pod_usages[row]
+    def pod_usage(self, row: int, pod: Pod) -> PodUsage:
+        """Return the usage of a pod on the row's node."""
+        return self._pod_usages.of(row, pod)
 
     @property
     def allowed_pods(self) -> IntArray:
@@ -226,11 +227,10 @@ class Snapshot:
         self._tree.remove(name)
         self._order_is_stale = True
         self.images.remove(row, node)
-        for pod_usage in self._pod_usages[row].values():
-            self.host_ports.remove(row, pod_usage.host_ports)
         for pod in self.pods[row].values():
+            self.host_ports.remove(row, self._pod_usages.pop(row, pod).host_ports)
             self._take_out_of_indexes(row, pod)
-        self.nodes[row], self.pods[row], self._pod_usages[row] = None, {}, {}
+        self.nodes[row], self.pods[row] = None, {}
         self._unschedulable[row] = False
         self._taint_set_ids[row] = 0
         self._labels.set(row, {})
@@ -243,9 +243,9 @@ class Snapshot:
         """Put a pod on the row's node."""
         uid = pod.uid
         assert uid not in self.pods[row], f"{pod.key} is on {self.name(row)} already"
-        # New mappings, not changes: forks share them row by row.
+        # A new mapping, not a change: forks share it.
         self.pods[row] = {**self.pods[row], uid: pod}
-        self._pod_usages[row] = {**self._pod_usages[row], uid: pod_usage}
+        self._pod_usages.put(row, pod, pod_usage)
         self._count(row, pod_usage, 1)
         if pod_usage.host_ports:
             self.host_ports.add(row, pod_usage.host_ports)
@@ -253,9 +253,10 @@ class Snapshot:
 
     def remove_pod(self, row: int, uid: str) -> Pod:
         """Take a pod off the row's node and return it."""
-        pods, pod_usages = dict(self.pods[row]), dict(self._pod_usages[row])
-        pod, pod_usage = pods.pop(uid), pod_usages.pop(uid)
-        self.pods[row], self._pod_usages[row] = pods, pod_usages
+        pods = dict(self.pods[row])
+        pod = pods.pop(uid)
+        self.pods[row] = pods
+        pod_usage = self._pod_usages.pop(row, pod)
         self._count(row, pod_usage, -1)
         if pod_usage.host_ports:
             self.host_ports.remove(row, pod_usage.host_ports)
@@ -266,10 +267,12 @@ class Snapshot:
         """Replace a pod on the row's node by a newer state of it."""
         uid, former_pods = pod.uid, self.pods[row]
         former_pod = former_pods[uid]
-        if self._pod_usages[row][uid] != pod_usage:
+        if self._pod_usages.of(row, former_pod) != pod_usage:
             self.remove_pod(row, uid)
             self.add_pod(row, pod, pod_usage)
-        elif _looks_the_same(former_pod, pod):
+            return
+        self._pod_usages.put(row, pod, pod_usage)
+        if _looks_the_same(former_pod, pod):
             self.pods[row] = {**former_pods, uid: pod}
         else:
             # An API server labels a pod with its node's topology when it is bound, so this happens to most pods.
@@ -308,7 +311,7 @@ class Snapshot:
         twin.pods = list(self.pods)
         twin.pod_counts = self.pod_counts.fork(twin.pods)
         twin.existing_terms = self.existing_terms.fork(twin.pods)
-        twin._pod_usages = list(self._pod_usages)
+        twin._pod_usages = self._pod_usages.copy()
         twin.host_ports = self.host_ports.copy()
         twin.volumes_in_use = self.volumes_in_use.copy()
         return twin
@@ -430,10 +433,11 @@ class Snapshot:
         index = self._resource_index
         self._resource_index = {**index, **{resource: position for position, resource in enumerate(new, len(index))}}
         usage = np.zeros((len(new), len(self.nodes)), np.int64)
-        for row, pod_usages in enumerate(self._pod_usages):
-            for pod_usage in pod_usages.values():
+        for row, pods in enumerate(self.pods):
+            for pod in pods.values():
+                requests = self._pod_usages.of(row, pod).requests
                 for at, resource in enumerate(new):
-                    usage[at, row] += pod_usage.requests.get(resource, 0)
+                    usage[at, row] += requests.get(resource, 0)
         self._usage = np.concatenate((self._usage, usage))
         self._allocatable = np.concatenate((self._allocatable, np.zeros_like(usage)))
         self._show()
@@ -469,7 +473,6 @@ class Snapshot:
         growth = size - former_size
         self.nodes.extend([None] * growth)
         self.pods.extend({} for _ in range(growth))
-        self._pod_usages.extend({} for _ in range(growth))
         self._unschedulable = np.concatenate((self._unschedulable, np.zeros(growth, np.bool_)))
         self._taint_set_ids = np.concatenate((self._taint_set_ids, np.zeros(growth, np.int32)))
         self._allowed_pods = np.concatenate((self._allowed_pods, np.zeros(growth, np.int64)))

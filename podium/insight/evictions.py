@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import Final
 
-from podium.cluster import Snapshot, host_ports
+from podium.cluster import PodUsage, Snapshot, host_ports
 from podium.cluster.affinity_terms import TermKind, pod_terms
 from podium.cluster.host_ports import ANY_ADDRESS
 from podium.engine.cluster import stays_on_node
@@ -102,8 +102,7 @@ class Evictions:
     def _shortage(self, row: int, victims: Sequence[Pod]) -> Mapping[str, int]:
         """Return how much of each resource, and how many pods, the node is short of once the victims are gone."""
         snapshot = self._snapshot
-        on_node = snapshot.pod_usages(row)
-        usages = [on_node[pod.uid] for pod in victims if pod.uid in on_node]
+        usages = self._usages(row, victims)
         missing = {"pods": int(snapshot.pod_count[row] - snapshot.allowed_pods[row]) + 1 - len(usages)}
         for resource, amount in filter_requests(self._pod.spec).items():
             free = int(snapshot.allocatable(resource)[row] - snapshot.requested(resource)[row])
@@ -113,12 +112,16 @@ class Evictions:
         return {resource: amount for resource, amount in missing.items() if amount > 0}
 
     def _cover(self, pods: Sequence[Pod], row: int, shortage: Mapping[str, int]) -> bool:
-        on_node = self._snapshot.pod_usages(row)
-        usages = [on_node[pod.uid] for pod in pods if pod.uid in on_node]
+        usages = self._usages(row, pods)
         return all(
             (len(usages) if resource == "pods" else sum(usage.requests.get(resource, 0) for usage in usages)) >= amount
             for resource, amount in shortage.items()
         )
+
+    def _usages(self, row: int, pods: Sequence[Pod]) -> list[PodUsage]:
+        """Return the usages of those pods that are on the node."""
+        snapshot = self._snapshot
+        return [snapshot.pod_usage(row, pod) for pod in pods if pod.uid in snapshot.pods[row]]
 
     def port_holders(self, row: int) -> Iterator[Pod]:
         """Yield the pods on the node that hold a host port of the incoming pod."""

@@ -65,7 +65,7 @@ class SmallestEdits:
         for edit in evictions:
             victim = self.store.get(PODS, f"{edit.namespace}/{edit.name}") if edit.kind is EditKind.EVICT else None
             if victim is not None and (row := snapshot.row_of.get(victim.node_name)) is not None:
-                usage = snapshot.pod_usages(row)[victim.uid]
+                usage = snapshot.pod_usage(row, victim)
                 for name in resources:
                     free[name][row] += usage.requests.get(name, 0)
         # The node on which most of every request can stay; of equal ones the first.

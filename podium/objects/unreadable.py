@@ -109,7 +109,7 @@ def readable_part(kind: type[KubeObject], raw: Raw, error: str) -> Any:
 
     Returns: None if a partial object of this kind is of no use, or if the object cannot be identified.
     """
-    make = _MAKERS.get(kind)
+    make = next((_MAKERS[base] for base in kind.__mro__ if base in _MAKERS), None)
     if make is None:
         return None
     reader = PartialReader()

@@ -50,7 +50,7 @@ class ForkedNodeDryRun:
     def remove(self, pod: Pod) -> None:
         """Take a pod off the node; of a pod on another node only the plugins hear."""
         if self._is_here(pod):
-            self._off[pod.uid] = pod, self._snapshot.pod_usages(self._row)[pod.uid]
+            self._off[pod.uid] = pod, self._snapshot.pod_usage(self._row, pod)
             self._snapshot.remove_pod(self._row, pod.uid)
         self._framework.run_remove_pod(self.state, self._incoming, pod, self._node_of(pod))
 
@@ -113,8 +113,7 @@ class ForkedNodesDryRun:
 
     def usage_of(self, rows: Iterable[int], pods: Iterable[Pod]) -> IntArray:
         """Return the usage that each pod adds to its node."""
-        pod_usages = self._snapshot.pod_usages
-        return self._snapshot.usage_of([pod_usages(row)[pod.uid] for row, pod in zip(rows, pods, strict=True)])
+        return self._snapshot.usage_of(list(map(self._snapshot.pod_usage, rows, pods)))
 
     def add(self, rows: Rows, usage: IntArray) -> None:
         """Add usage to each of the rows."""

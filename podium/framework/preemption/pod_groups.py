@@ -86,7 +86,6 @@ def units_of(
     """
     units: dict[str, Unit] = {}
     for row in rows:
-        usages = snapshot.pod_usages(row)
         for uid, pod in snapshot.pods[row].items():
             key = group_of(pod)
             group = None if key is None else find(key)
@@ -98,7 +97,7 @@ def units_of(
                 unit = units[unit_uid] = Unit(priority, started_s)
             elif by_group:
                 unit.started_s = min(unit.started_s, started_s)
-            unit.add(row, pod, usages[pod.uid])
+            unit.add(row, pod, snapshot.pod_usage(row, pod))
     return units.values()
 
 

@@ -185,7 +185,7 @@ class RoomModel:
         )
 
     def _movable(self, row: int, pod: Pod) -> MovablePod:
-        usage = self.snapshot.pod_usages(row)[pod.uid]
+        usage = self.snapshot.pod_usage(row, pod)
         need = self.need_of(as_replacement(pod) if pod.spec.resource_claims else pod)
         gain = (1, *(usage.requests.get(name, 0) for name in self.resources), *self.devices.gain_of(pod))
         return MovablePod(pod, row, gain, need, self._kind_of(pod), self.size(need), cost_of(pod))

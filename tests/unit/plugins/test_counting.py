@@ -99,7 +99,7 @@ def with_lives(snapshot: Snapshot, lives: list[tuple[int, str | None]]) -> None:
             spec = msgspec.structs.replace(pod.spec, priority=priority)
             status = msgspec.structs.replace(pod.status, start_time=start_time)
             newer = msgspec.structs.replace(pod, spec=spec, status=status)
-            snapshot.replace_pod(row, newer, snapshot.pod_usages(row)[uid])
+            snapshot.replace_pod(row, newer, snapshot.pod_usage(row, pod))
 
 
 def nominations_of(promises: list[tuple[int, Any]]) -> Nominated:
@@ -196,7 +196,7 @@ def test_what_is_known_of_victims_is_what_would_be_found_anew(cluster: Any, pods
         everybody = [(row, pod) for row in snapshot.order.tolist() for pod in snapshot.pods[row].values()]
         if everybody:
             row, pod = everybody[number % len(everybody)]
-            pod_usage = snapshot.pod_usages(row)[pod.uid]
+            pod_usage = snapshot.pod_usage(row, pod)
             snapshot.remove_pod(row, pod.uid)
             if not goes:
                 status = msgspec.structs.replace(pod.status, start_time=STARTS[1])
