@@ -21,7 +21,7 @@ SEED ?= 1
 COUNT ?= 1000
 
 # Of `make pythons`.
-TESTS ?= tests/unit
+TESTS ?= tests/unit tests/properties
 
 # Of `make soak`, and for each surface of `make fuzz`.
 MINUTES ?= 10
@@ -57,17 +57,18 @@ test: $(VENV)/.docs-stamp $(VENV)/.release-stamp  ## Everything: checks, unit, p
 	@echo "== integration tests, and tests against the real control plane"
 	@$(BIN)/pytest -q -n $(WAITING) --dist loadfile tests --ignore tests/unit
 
-check: $(VENV)/.dev-stamp  ## Fast: format, lint, strict types, import layers, unit tests
-	@echo "== format, lint, types, layers"
+check: $(VENV)/.dev-stamp  ## Fast: format, lint, import layers, unit tests, strict types
+	@echo "== format, lint, layers"
 	@$(BIN)/ruff format --check -q . && $(BIN)/ruff check -q .
-	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache > /dev/null || $(BIN)/lint-imports
 	@echo "== dependencies: installed from hashes, and they fit together"
 	@$(BIN)/pip check
-	@echo "== unit tests"
-	@$(BIN)/pytest -q -n $(CORES) tests/unit
+	@echo "== unit tests, and types meanwhile"
+	@mkdir -p build; $(BIN)/mypy > build/types.txt 2>&1 & types=$$!; \
+	  $(BIN)/pytest -q -n $(CORES) tests/unit; status=$$?; \
+	  wait $$types || status=1; cat build/types.txt; exit $$status
 
-pythons: $(VENV)/.dev-stamp  ## Unit tests on each Python from 3.11 to 3.14 that uv finds or can fetch; says which it has not
+pythons: $(VENV)/.dev-stamp  ## Unit and property tests on each Python from 3.11 to 3.14 that uv finds or can fetch; says which it has not
 	@for version in 3.11 3.12 3.13 3.14; do \
 	  folder=build/python-$$version; \
 	  echo "== Python $$version"; \

@@ -30,7 +30,7 @@ from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.steps import run_unasked
 from podium.framework.cycle.schedule import Suggested
 from podium.framework.profile.runtime import Framework
-from podium.lib.garbage_collection import settle
+from podium.lib.garbage_collection import settle, thaw
 from podium.objects.core import Node, Pod
 from podium.objects.custom_resources import all_resources
 from podium.objects.errors import FieldError
@@ -250,7 +250,7 @@ def _settled_garbage_collector() -> Iterator[None]:
     try:
         yield
     finally:
-        gc.unfreeze()
+        thaw()
         gc.set_threshold(*thresholds)
 
 

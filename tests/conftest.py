@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import logging
 import os
@@ -14,6 +15,7 @@ import structlog
 from hypothesis import HealthCheck, settings
 
 from benchmarks import light_server
+from podium.lib.garbage_collection import thaw
 from podium.telemetry import configure_logging, set_verbosity, verbosity
 from tests.browser import chromium, npm
 from tests.control_plane.cleanup import empty_cluster
@@ -28,6 +30,9 @@ from tests.skew import releases
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
+
+# Most of what a worker holds are tests and modules, which last: looking there for garbage is a tenth of its work.
+gc.set_threshold(25_000, 50, 100)
 
 # How long an example takes by the wall clock tells of the machine, not of the code.
 settings.register_profile("podium", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -49,16 +54,31 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     return argname if isinstance(val, bytes) else None
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """`--dist loadfile` begins with the longest files; otherwise xdist chooses."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from tests.distribution import LongestFirst
+
+    return LongestFirst(config, log)
+
+
 @pytest.fixture(autouse=True)
-def log_as_before() -> Iterator[None]:
-    """The changes of a test, or of podium in it, to the log neither hide what the next one logs nor add to it."""
-    root, structlog_config = logging.getLogger(), structlog.get_config()
+def process_as_before() -> Iterator[None]:
+    """What a test, or podium in it, changes in the log and the garbage collector of the process ends with the test.
+
+    Else it would hide what the next one logs, add to it, or have it count the objects that were exempted for good.
+    """
+    root, structlog_config, thresholds = logging.getLogger(), structlog.get_config(), gc.get_threshold()
     handlers, level, podium_verbosity = list(root.handlers), root.level, verbosity()
     yield
     set_verbosity(podium_verbosity)
     root.handlers[:] = handlers
     root.setLevel(level)
     structlog.configure(**structlog_config)
+    thaw()
+    gc.set_threshold(*thresholds)
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,12 @@ _THRESHOLDS: Final = (25_000, 200, 100)
 """A young collection at the first threshold takes about 6 ms."""
 
 
+class _Exempted:
+    """Notes that objects are exempted for good: the interpreter would walk over millions of them to count them."""
+
+    any = False
+
+
 @contextmanager
 def collection_disabled() -> Iterator[None]:
     """Disable collection while lasting objects are made, such as modules or a cluster: there is no garbage to find.
@@ -30,7 +36,7 @@ def collection_disabled() -> Iterator[None]:
 def _age_present_objects() -> None:
     """Move all objects to the oldest generation, or the next few allocations would have them scanned as young ones."""
     # Unfreezing would also thaw objects that the process froze for good.
-    if not gc.get_freeze_count():
+    if not _Exempted.any:
         gc.freeze()
         gc.unfreeze()
 
@@ -46,7 +52,7 @@ def rare_collections() -> Iterator[None]:
     try:
         yield
     finally:
-        gc.unfreeze()
+        thaw()
         gc.set_threshold(*thresholds)
 
 
@@ -57,10 +63,17 @@ def settle() -> None:
 
 
 def _collect_rarely() -> None:
-    gc.freeze()
+    exempt_present_objects()
     gc.set_threshold(*_THRESHOLDS)
 
 
 def exempt_present_objects() -> None:
     """Exempt all present objects, such as those of a sync, from collection, which could take up to half a second."""
     gc.freeze()
+    _Exempted.any = True
+
+
+def thaw() -> None:
+    """Have the exempted objects collected again."""
+    gc.unfreeze()
+    _Exempted.any = False

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from podium.config import RELEASES, default_configuration, default_gates
 from podium.insight.evaluate import Evaluator
 
@@ -24,6 +26,13 @@ POD_GROUPS = "podgroups"
 
 _CEL_ERRORS = ("CEL compile error", "CEL runtime error")
 _EMPTY: tuple[Any, ...] = ({}, [], "", None)
+
+
+class _Identified(msgspec.Struct):
+    id: str
+
+
+_ID = msgspec.json.Decoder(_Identified)
 
 
 @dataclass(frozen=True)
@@ -50,9 +59,12 @@ def by_minor(*names: str) -> list[tuple[str, str, str]]:
     return [(name, minor, category) for name in names for minor in minors(name) for category in categories(name, minor)]
 
 
+@functools.cache
 def categories(name: str, minor: str = "") -> list[str]:
     """The kinds of questions in a set, in the order of the file."""
-    return list(dict.fromkeys(category_of(scenario["id"]) for scenario, _ in scenarios(name, minor)))
+    # Every worker asks for them, and few answer the questions: read the ids alone.
+    with gzip.open(_file(name, minor)) as lines:
+        return list(dict.fromkeys(category_of(_ID.decode(line).id) for line in lines))
 
 
 @functools.cache
@@ -119,9 +131,13 @@ def differences(expected_value: Any, answer: Any, path: str = "") -> Iterator[st
 
 @functools.cache
 def scenarios(name: str, minor: str = "") -> tuple[tuple[dict[str, Any], bytes], ...]:
-    (path,) = (path for path in _files(name) if path.name.startswith(f"{name}-{minor or minors(name)[-1]}."))
-    with gzip.open(path) as lines:
+    with gzip.open(_file(name, minor)) as lines:
         return tuple((json.loads(line), line) for line in lines)
+
+
+def _file(name: str, minor: str) -> Path:
+    (path,) = (path for path in _files(name) if path.name.startswith(f"{name}-{minor or minors(name)[-1]}."))
+    return path
 
 
 def _files(name: str) -> list[Path]:

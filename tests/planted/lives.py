@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ from podium.daemon.app import App
 from podium.daemon.face import Face
 from podium.daemon.faces import FACES, stall_watch
 from podium.daemon.options import Options
+from podium.lib.garbage_collection import thaw
 from podium.recording.hashed_names import NameHasher
 from podium.recording.recorder import Recorder
 from podium.recording.replay import describe_scheduler
@@ -49,7 +49,7 @@ def record(
             runner.run(_live(directory, config, references, objects, steps, hasher))
         finally:
             # The daemon freezes what it finds at its start; the next life must not carry this one's objects along.
-            gc.unfreeze()
+            thaw()
 
 
 async def _live(

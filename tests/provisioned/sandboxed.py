@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -19,6 +18,7 @@ from podium.daemon.app import App
 from podium.daemon.faces import FACES, stall_watch
 from podium.daemon.options import Options
 from podium.lib.clock import Clock
+from podium.lib.garbage_collection import thaw
 from podium.plugins import IN_TREE
 from podium.plugins.contrib import CONTRIB
 from podium.sandbox.embedded import Sandbox
@@ -68,7 +68,7 @@ def run(main: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
             return runner.run(main())
     finally:
         # The daemon freezes what it finds at its start; the next run must not carry this one's objects along.
-        gc.unfreeze()
+        thaw()
 
 
 def sandbox_of(

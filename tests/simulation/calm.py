@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
+from podium.lib.garbage_collection import thaw
 from podium.sandbox.embedded import Sandbox
 from podium.sandbox.resources import resource_named
 from tests import manifests
@@ -30,7 +30,7 @@ def record_calm(directory: Path, *, nodes: int = 6, pods: int = 60, seed: int = 
         try:
             runner.run(_record(directory, nodes, pods, Random(seed)))
         finally:
-            gc.unfreeze()
+            thaw()
 
 
 async def _record(directory: Path, nodes: int, pods: int, random: Random) -> None:

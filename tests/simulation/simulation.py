@@ -8,7 +8,6 @@ and a trial is held: one misfortune by itself (`trials`).
 from __future__ import annotations
 
 import asyncio
-import gc
 import hashlib
 import logging
 import time
@@ -23,6 +22,7 @@ from typing import Any, Final
 import anyio
 import structlog
 
+from podium.lib.garbage_collection import thaw
 from podium.sandbox.embedded import Sandbox
 from podium.sandbox.resources import resource_named
 from tests.simulation import checkers
@@ -102,7 +102,7 @@ def run_seed(history: History, simulate_seed: Callable[[], Coroutine[Any, Any, N
             history.simulated_s = runner.get_loop().time()
             history.cpu_s = time.process_time() - started_s
             # Daemons freeze what they find at their start; the next run must not carry this one's objects along.
-            gc.unfreeze()
+            thaw()
     return history
 
 

@@ -241,7 +241,7 @@ def test_every_package_says_what_it_owns() -> None:
 
 def has_tests_of_its_name(module: Path) -> bool:
     where = module.parent / f"test_{module.name}.py"
-    return any((TESTS / kind / where).exists() for kind in ("unit", "integration"))
+    return any((TESTS / kind / where).exists() for kind in ("unit", "integration", "properties"))
 
 
 def statements_of_functions(source: Path) -> int:
@@ -256,7 +256,7 @@ def statements_of_functions(source: Path) -> int:
 
 
 def test_every_module_has_its_tests_in_a_place_one_can_guess() -> None:
-    """`tests/unit/<folder>/test_<module>.py`, or the same in `tests/integration`; `TESTED_ELSEWHERE` has the others."""
+    """`tests/unit/<folder>/test_<module>.py`, or in `integration` or `properties`; `TESTED_ELSEWHERE` has others."""
     alone = {
         str(module)
         for path in SOURCES

@@ -89,6 +89,7 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "tests/parity": (4, 0),
     "tests/planted": (0, 0),
     "tests/playground": (0, 0),
+    "tests/properties": (0, 0),
     "tests/provisioned": (0, 0),
     "tests/shadow": (0, 0),
     "tests/simulation": (0, 0),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 from types import MappingProxyType
 from typing import ParamSpec, TypeVar
 
@@ -84,7 +84,7 @@ _CLASSES: Mapping[ExtensionPoint, tuple[type, ...]] = {
 }
 
 
-@cache
+@lru_cache(maxsize=1024)
 def points_of(plugin: type[Plugin]) -> frozenset[ExtensionPoint]:
     """Return the extension points that a plugin class extends."""
     return frozenset(point for point, classes in _CLASSES.items() if issubclass(plugin, classes))

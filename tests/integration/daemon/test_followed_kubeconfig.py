@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -33,15 +32,6 @@ pytestmark = pytest.mark.anyio
 IN_USE = "The changed kubeconfig is in use"
 REFUSED = "The changed kubeconfig is refused, the previous credentials stay in use"
 RELOADS = "podium_configuration_reloads_total"
-
-
-@pytest.fixture(autouse=True)
-def restored_garbage_collection() -> Iterator[None]:
-    """Restore the settings of the garbage collector, which the daemon changes since it usually owns the process."""
-    thresholds = gc.get_threshold()
-    yield
-    gc.unfreeze()
-    gc.set_threshold(*thresholds)
 
 
 class Daemon:

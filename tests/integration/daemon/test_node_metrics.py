@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -33,15 +32,6 @@ pytestmark = pytest.mark.anyio
 
 PLUGINS = {**IN_TREE, **CONTRIB}
 HOT, COOL = {"CPU": 95.0, "Memory": 10.0}, {"CPU": 10.0, "Memory": 10.0}
-
-
-@pytest.fixture(autouse=True)
-def garbage_collection() -> Iterator[None]:
-    """A daemon has the process for itself and settles its collector."""
-    thresholds = gc.get_threshold()
-    yield
-    gc.unfreeze()
-    gc.set_threshold(*thresholds)
 
 
 @pytest.fixture(autouse=True)

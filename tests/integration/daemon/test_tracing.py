@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from unittest.mock import Mock
 
@@ -25,15 +24,6 @@ from tests.manifests import node, pod
 pytestmark = pytest.mark.anyio
 
 SCHEDULER = "default-scheduler"
-
-
-@pytest.fixture(autouse=True)
-def garbage_collection() -> Iterator[None]:
-    """A daemon has the process for itself and settles its collector."""
-    thresholds = gc.get_threshold()
-    yield
-    gc.unfreeze()
-    gc.set_threshold(*thresholds)
 
 
 class Collector:

@@ -13,7 +13,6 @@ import orjson
 
 from podium.fleets.server.app import FleetApp, FleetOptions
 from podium.fleets.server.messages import CLASSES, METHOD, SERVICE
-from tests.integration.estimator.server.conftest import collector_restored
 from tests.patience import PATIENCE_S
 
 QUIET = FleetOptions(("127.0.0.1", 0), "127.0.0.1:0", health_address=None, metrics_address=None)
@@ -70,22 +69,21 @@ class FleetAsker:
 @asynccontextmanager
 async def serving(app: FleetApp) -> AsyncIterator[FleetAsker]:
     """The app while the context is open."""
-    with collector_restored():
-        async with anyio.create_task_group() as group:
-            ports: list[tuple[int, int]] = []
-            ready = anyio.Event()
+    async with anyio.create_task_group() as group:
+        ports: list[tuple[int, int]] = []
+        ready = anyio.Event()
 
-            def note_ports(http: int, grpc_port: int) -> None:
-                ports.append((http, grpc_port))
-                ready.set()
+        def note_ports(http: int, grpc_port: int) -> None:
+            ports.append((http, grpc_port))
+            ready.set()
 
-            group.start_soon(app.run, note_ports)
-            with anyio.fail_after(PATIENCE_S):
-                await ready.wait()
-            ((http, grpc_port),) = ports
-            async with (
-                aiohttp.ClientSession() as session,
-                grpc.aio.insecure_channel(f"127.0.0.1:{grpc_port}") as channel,
-            ):
-                yield FleetAsker(session, f"http://127.0.0.1:{http}", channel)
-            app.stop()
+        group.start_soon(app.run, note_ports)
+        with anyio.fail_after(PATIENCE_S):
+            await ready.wait()
+        ((http, grpc_port),) = ports
+        async with (
+            aiohttp.ClientSession() as session,
+            grpc.aio.insecure_channel(f"127.0.0.1:{grpc_port}") as channel,
+        ):
+            yield FleetAsker(session, f"http://127.0.0.1:{http}", channel)
+        app.stop()

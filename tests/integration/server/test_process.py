@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -37,6 +37,7 @@ from podium.server.election import LeadershipLostError, Timings
 from podium.server.process import Process
 from podium.server.supervision import ComponentFailedError
 from tests.control_plane.client import Client
+from tests.e2e.daemon import MACHINE_IS_BUSY
 from tests.e2e.waiting import eventually
 from tests.manifests import node
 from tests.patience import PATIENCE_S
@@ -46,15 +47,6 @@ pytestmark = pytest.mark.anyio
 Json = dict[str, Any]
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 HASTY = Timings(duration_s=3.0, renew_deadline_s=2.0, retry_period_s=0.05)
-
-
-@pytest.fixture(autouse=True)
-def garbage_collection() -> Iterator[None]:
-    """A process settles the collector, and here others run after it."""
-    thresholds = gc.get_threshold()
-    yield
-    gc.unfreeze()
-    gc.set_threshold(*thresholds)
 
 
 # ---------------------------------------------------------------- the five
@@ -141,7 +133,8 @@ class Run:
         self.end.set()
 
     def events(self, component: str) -> list[str]:
-        return [line["event"] for line in self.log if line.get("component") == component]
+        events = [line["event"] for line in self.log if line.get("component") == component]
+        return [event for event in events if event not in MACHINE_IS_BUSY]
 
     async def wait_logged(self, event: str) -> None:
         async def is_logged() -> bool:

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-import gc
 import os
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +28,6 @@ from podium.server.supervision import ComponentFailedError
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(autouse=True)
-def garbage_collection() -> Iterator[None]:
-    """A daemon has the process for itself and settles its collector."""
-    thresholds = gc.get_threshold()
-    yield
-    gc.unfreeze()
-    gc.set_threshold(*thresholds)
 
 
 @pytest.fixture

@@ -127,7 +127,7 @@ async def test_pods_that_are_seen_bound_are_not_kept() -> None:
     bench = LoopBench()
     bench.put(node("n1", pods=10_000, cpu="10000"))
     async with confirming(bench):
-        for index in range(3000):
+        for index in range(1500):
             item = pod(f"web-{index}")
             bench.put(item)
             await settle()

@@ -14,7 +14,7 @@ def test_collections_are_rare_after_settling_and_skip_exempted_objects():
         garbage_collection.exempt_present_objects()
         assert gc.get_freeze_count() >= freeze_count + len(lasting_objects)
     finally:
-        gc.unfreeze()
+        garbage_collection.thaw()
         gc.set_threshold(*thresholds)
 
 
@@ -32,14 +32,17 @@ def test_objects_created_while_collection_is_disabled_are_not_in_the_young_gener
 
 
 def test_frozen_objects_stay_frozen():
-    gc.freeze()
+    garbage_collection.exempt_present_objects()
     try:
         frozen_count = gc.get_freeze_count()
         with garbage_collection.collection_disabled():
             pass
         assert gc.get_freeze_count() == frozen_count
     finally:
-        gc.unfreeze()
+        garbage_collection.thaw()
+    with garbage_collection.collection_disabled():
+        pass
+    assert gc.get_freeze_count() == 0
 
 
 def test_collection_that_was_disabled_before_the_context_stays_disabled():

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -61,31 +60,19 @@ async def serving(app: EstimatorApp) -> AsyncIterator[Asker]:
 @asynccontextmanager
 async def running(app: EstimatorApp) -> AsyncIterator[str]:
     """The address of the app while the context is open."""
-    with collector_restored():
-        async with anyio.create_task_group() as group:
-            ports: list[int] = []
-            ready = anyio.Event()
+    async with anyio.create_task_group() as group:
+        ports: list[int] = []
+        ready = anyio.Event()
 
-            def note_port(port: int) -> None:
-                ports.append(port)
-                ready.set()
+        def note_port(port: int) -> None:
+            ports.append(port)
+            ready.set()
 
-            group.start_soon(app.run, note_port)
-            with anyio.fail_after(PATIENCE_S):
-                await ready.wait()
-            yield f"127.0.0.1:{ports[0]}"
-            app.stop()
-
-
-@contextmanager
-def collector_restored() -> Iterator[None]:
-    """A server has the garbage collector of its process look rarely."""
-    thresholds = gc.get_threshold()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-        gc.set_threshold(*thresholds)
+        group.start_soon(app.run, note_port)
+        with anyio.fail_after(PATIENCE_S):
+            await ready.wait()
+        yield f"127.0.0.1:{ports[0]}"
+        app.stop()
 
 
 async def refusal(ask: Callable[[], Awaitable[Any]]) -> tuple[grpc.StatusCode, str]:
@@ -95,4 +82,4 @@ async def refusal(ask: Callable[[], Awaitable[Any]]) -> tuple[grpc.StatusCode, s
     return error.value.code(), error.value.details() or ""
 
 
-__all__ = ["QUIET", "Asker", "collector_restored", "refusal", "replace", "running", "serving"]
+__all__ = ["QUIET", "Asker", "refusal", "replace", "running", "serving"]

@@ -1,0 +1,69 @@
+"""How `make test` divides the tests among its workers: none has a long file to begin when the others have ended."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from xdist.scheduler import LoadFileScheduling
+
+LONGEST: Final = (
+    "tests/integration/release/test_release.py",
+    "tests/simulation/test_simulation.py",
+    "tests/e2e/test_bad_luck.py",
+    "tests/provisioned/test_provisioned.py",
+    "tests/e2e/test_devices.py",
+    "tests/parity/test_recorded.py",
+    "tests/differential/test_estimates.py",
+    "tests/e2e/test_failover.py",
+    "tests/parity/test_workloads.py",
+    "tests/e2e/test_shown_pages.py",
+    "tests/e2e/test_leader_election.py",
+    "tests/upgrade/test_upgrade.py",
+    "tests/playground/test_playground.py",
+    "tests/fuzz/test_fuzz.py",
+    "tests/parity/test_kept_answers.py",
+    "tests/integration/cli/test_outputs.py",
+    "tests/integration/cli/test_demo.py",
+    "tests/e2e/test_provisioner.py",
+    "tests/e2e/test_restore.py",
+    "tests/e2e/test_doctor.py",
+    "tests/estimator_chaos/test_slice.py",
+    "tests/simulation/test_shards.py",
+    "tests/simulation/test_sweep.py",
+    "tests/integration/cli/test_orphans.py",
+    "tests/integration/cli/test_recorded_plugins.py",
+    "tests/docs_site/test_site.py",
+    "tests/integration/cli/test_config.py",
+    "tests/helm/test_chart.py",
+)
+"""The files that take longest, which begin first. Many of them have few tests, so that their number does not tell."""
+DIVIDED: Final = frozenset(
+    {
+        "tests/simulation/test_simulation.py",
+        "tests/e2e/test_bad_luck.py",
+        "tests/e2e/test_devices.py",
+        "tests/e2e/test_leader_election.py",
+        "tests/e2e/test_restore.py",
+        "tests/provisioned/test_provisioned.py",
+        "tests/fuzz/test_fuzz.py",
+        "tests/integration/cli/test_outputs.py",
+        "tests/integration/cli/test_demo.py",
+        "tests/parity/test_kept_answers.py",
+    }
+)
+"""Those whose tests share nothing that a worker would have to make again: each of their tests may run anywhere."""
+
+_RANKS: Final = {path: rank for rank, path in enumerate(LONGEST)}
+
+
+class LongestFirst(LoadFileScheduling):
+    """Runs files as a whole, except those that are divided, and the longest first."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.partition("::")[0]
+        return nodeid if path in DIVIDED else path
+
+    def _assign_work_unit(self, node: Any) -> None:
+        longest = min(self.workqueue, key=lambda scope: _RANKS.get(scope.partition("::")[0], len(_RANKS)))
+        self.workqueue.move_to_end(longest, last=False)
+        super()._assign_work_unit(node)
