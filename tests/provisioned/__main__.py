@@ -70,7 +70,9 @@ def _said_of_gangs(gangs: Sequence[CheckedGangs]) -> int:
     wrong = _faulty("gangs", gangs)
     sys.stdout.write(
         f"{len(gangs)} clusters with gangs, {sum(case.bought for case in gangs)} nodes bought, "
-        f"{sum(case.starting for case in gangs)} gangs start, {sum(case.staying for case in gangs)} stay: "
+        f"{sum(case.starting for case in gangs)} gangs start, {sum(case.staying for case in gangs)} stay, "
+        f"{sum(case.with_devices for case in gangs)} pods bound with devices, "
+        f"{sum(case.in_one_zone for case in gangs)} of gangs in one zone: "
         f"{wrong} plans did not hold\n"
     )
     return wrong

@@ -26,7 +26,7 @@ from podium.provisioner.provisioning.plan_basis import PlanBasis
 from podium.provisioner.reports.cases import read_settings
 from podium.provisioner.state.manifests import read_cluster
 from tests.gang_manifests import COSCHEDULING
-from tests.manifests import Json
+from tests.manifests import ZONE, Json
 from tests.provisioned.brute_force import Outcome, best_purchase, outcome_of
 from tests.provisioned.gang_cases import Case, Kind, random_case
 from tests.provisioned.sandboxed import bound_pods
@@ -50,6 +50,7 @@ class CheckedGangs:
     """One case.
 
     Attributes:
+        with_devices, in_one_zone: The pods bound with devices, and those of gangs that must lie in one zone.
         faults: What did not hold.
     """
 
@@ -57,6 +58,8 @@ class CheckedGangs:
     bought: int = 0
     starting: int = 0
     staying: int = 0
+    with_devices: int = 0
+    in_one_zone: int = 0
     faults: list[str] = field(default_factory=list)
 
 
@@ -76,9 +79,18 @@ def check_gangs(seed: int) -> CheckedGangs:
             checked.faults.append(f"{count} pods of {unit.name}, which needs {unit.min_count}")
     rules = None if case.api == COSCHEDULING else _GATES.pod_groups
     objects = [*case.objects_beside, *_purchase(plan)]
-    bound_names = set(bound_pods(objects, seed, configuration(case.api), rules, case.pods_in_turn))
-    if bound_names != promised_names:
-        checked.faults.append(f"promised_names {sorted(promised_names)}, bound {sorted(bound_names)}")
+    nodes = bound_pods(objects, seed, configuration(case.api), rules, case.pods_in_turn)
+    if nodes.keys() != promised_names:
+        checked.faults.append(f"promised {sorted(promised_names)}, bound {sorted(nodes)}")
+    zones = {
+        item["metadata"]["name"]: item["metadata"]["labels"].get(ZONE) for item in objects if item["kind"] == "Node"
+    }
+    for unit in case.units:
+        unit_zones = [zones[nodes[name]] for name in unit.pods if name in nodes]
+        checked.with_devices += len(unit_zones) if unit.gpus else 0
+        checked.in_one_zone += len(unit_zones) if unit.tied else 0
+        if unit.tied and len(set(unit_zones)) > 1:
+            checked.faults.append(f"{unit.name} lies in {sorted(set(unit_zones))}")
     return checked
 
 

@@ -10,6 +10,7 @@ from podium import Cluster
 from podium.engine.errors import ClusterError, ManifestError
 from tests.manifests import ZONE, node
 from tests.unit.cli.commands import run, write_objects
+from tests.unit.insight.room.test_make_room import running, waiting
 from tests.unit.library.workloads import deployment, web
 
 
@@ -307,3 +308,15 @@ def test_other_questions_about_a_pod_that_no_profile_serves_suggest_a_profile():
     for ask in (cluster.evaluate, cluster.capacity, cluster.fixes, cluster.scores):
         with pytest.raises(ClusterError, match="only default-scheduler; did you mean default-scheduler"):
             ask("web")
+
+
+# ---------------------------------------------------------------- moves and drains
+
+
+def test_room_is_made_and_drains_are_ordered_without_changing_anything():
+    cluster = Cluster.load([node("n1", "4"), node("n2", "2"), running("web-1", "1", "n1"), waiting()])
+    answer = cluster.make_room("default/big")
+    assert [(step.pod, step.source, step.target) for step in answer.plan.steps] == [("default/web-1", "n1", "n2")]
+    order = cluster.drain_order("n1")
+    assert [(batch.nodes, [move.target for move in batch.moves]) for batch in order.batches] == [(("n1",), ["n2"])]
+    assert nodes_by_pod(cluster) == {"default/web-1": "n1", "default/big": ""}

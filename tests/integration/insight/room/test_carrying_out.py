@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
 from podium.binder import ApiClient
 from podium.client.credentials import load
 from podium.client.dispatcher import Dispatcher
+from podium.client.requests import Method
 from podium.client.session import ApiSession
 from podium.insight import Cluster
 from podium.insight.room.carrying_out import CarryingOutError, Expectation, MoveCarrier
@@ -55,7 +57,9 @@ TWO_MOVES = [
 ]
 
 
-def carry_out(objects: list[Json], work: Work, *, has_scheduler: bool = False) -> list[str]:
+def carry_out(
+    objects: list[Json], work: Work, *, has_scheduler: bool = False, session_type: type[ApiSession] = ApiSession
+) -> list[str]:
     """Plan moves in a sandbox of these objects, and do something with the plan; return what was reported."""
     lines: list[str] = []
 
@@ -74,7 +78,7 @@ def carry_out(objects: list[Json], work: Work, *, has_scheduler: bool = False) -
         plan = make_room(cluster, "default/big").plan
         assert plan is not None
         credentials = await load(None, SystemClock(), master=sandbox.url, environ={})
-        async with ApiSession(credentials) as session:
+        async with session_type(credentials) as session:
             clock = LoopClock()
             client = ApiClient(Dispatcher(session, clock), clock)
             carrier = MoveCarrier(session, client, clock, lines.append, step_s_max=20.0)
@@ -124,6 +128,25 @@ def test_a_pod_that_comes_by_itself_after_the_last_move_is_what_was_wanted() -> 
 
     lines = carry_out([*objects, of_replica_set("web", "1", "a1"), big], work, has_scheduler=True)
     assert lines[0] == "1 of 1: default/web-1 has moved from a1 to b1"
+
+
+def test_only_the_documented_rights_are_used() -> None:
+    rights: set[str] = set()
+
+    class NotedSession(ApiSession):
+        async def request(self, method: Method, path: str, *args: Any, **kwargs: Any) -> bytes:
+            _, _, resource = path.partition("?")[0].removeprefix("/api/v1/").rpartition("namespaces/default/")
+            kind, _, subresource = resource.partition("/")
+            right = f"{kind}/{subresource.rpartition('/')[2]}" if "/" in subresource else kind
+            rights.add(f"{'read' if method == 'GET' else method} {right}")
+            return await super().request(method, path, *args, **kwargs)
+
+    async def work(sandbox: Sandbox, carrier: MoveCarrier, plan: RoomPlan, expectation: Expectation) -> None:
+        await carrier.dry_run(plan, expectation)
+        await carrier.carry_out(plan, expectation)
+
+    carry_out(TWO_MOVES, work, has_scheduler=True, session_type=NotedSession)
+    assert rights == {"POST pods/eviction", "PATCH nodes", "PATCH pods/status", "read pods", "read nodes"}
 
 
 def stranger_comes(sandbox: Sandbox) -> None:

@@ -71,6 +71,33 @@ def test_a_budget_that_never_lets_a_pod_go_is_named_with_its_fix() -> None:
     ]
 
 
+def test_a_second_budget_is_named_with_its_fix() -> None:
+    budgets = [budget({"app": "web"}, name, maxUnavailable=1) for name in ("first", "second")]
+    order = order_of(*nodes(2), replica_set("web", 1), running("web-0", "1", "node-0"), *budgets, names=("node-0",))
+    (blocker,) = order.blockers
+    assert blocker.reason.endswith("several PodDisruptionBudgets: default/first, default/second")
+    assert blocker.fix == "let one budget select the pod"
+
+
+def test_a_replacement_that_would_preempt_another_pod_blocks() -> None:
+    important = running("web-0", "3", "n1", priority=5)
+    order = order_of(node("n1", "4"), node("n2", "4"), important, running("api-0", "2", "n2"), names=("n1",))
+    assert order.batches == ()
+    (blocker,) = [blocker for blocker in order.blockers if "preempt" in blocker.reason]
+    assert (blocker.pod, blocker.node) == ("default/api-0", "n2")
+    assert blocker.fix == "add a node, or drain fewer nodes"
+
+
+def test_no_pod_moves_twice_and_the_nodes_stay_cordoned() -> None:
+    # Without the cordons the emptiest node would be the next one to be drained.
+    pods = [running(f"web-{number}", "1", f"node-{number}") for number in range(3)]
+    busy = running("api-0", "3", "node-3")
+    objects: list[Json] = [*nodes(4, cpu="8"), replica_set("web", 3), *pods, busy]
+    order = order_of(*objects, budget({"app": "web"}, maxUnavailable=1), names=("node-0", "node-1", "node-2"))
+    moves = [(move.pod, move.target) for batch in order.batches for move in batch.moves]
+    assert moves == [(f"default/web-{number}", "node-3") for number in range(3)]
+
+
 def test_a_pod_without_another_node_blocks() -> None:
     objects = [node("n1", "4"), node("n2", "1"), running("web-0", "3", "n1")]
     order = order_of(*objects, names=("n1",))

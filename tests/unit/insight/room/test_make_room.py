@@ -91,6 +91,10 @@ def test_of_equal_moves_the_one_with_the_fewest_bytes_is_chosen_then_that_of_the
     pods = [running("web-1", "1", "n1", priority=5), running("api-1", "1", "n2", priority=7)]
     answer = room_for(*nodes, *pods, waiting(priority=9, preemptionPolicy="Never"))
     assert [step[0] for step in steps_of(answer)] == ["web-1"]
+    two_containers = running("web-1", "500m", "n1", memory="32Mi")
+    two_containers["spec"]["containers"].append({**two_containers["spec"]["containers"][0], "name": "second"})
+    pods = [two_containers, running("api-1", "1", "n2")]
+    assert [step[0] for step in steps_of(room_for(*nodes, *pods, waiting()))] == ["api-1"]
 
 
 def test_a_pod_that_fits_needs_no_moves() -> None:
@@ -105,8 +109,9 @@ def test_a_pod_that_fits_needs_no_moves() -> None:
         (pod("solo", "1", node="n1", scheduler=SCHEDULER), "it has no controller"),
         (running("agent-1", "1", "n1", "DaemonSet"), "it belongs to its node"),
         (running("web-1", "1", "n1", schedulerName="theirs"), "the scheduler theirs would place its replacement"),
+        (running("web-1", "1", "n1", schedulingGroup={"podGroupName": "train"}), "it is a pod of a gang"),
     ],
-    ids=["bare", "daemon", "other scheduler"],
+    ids=["bare", "daemon", "other scheduler", "gang"],
 )
 def test_pods_that_cannot_move_are_named(item: Json, reason: str) -> None:
     answer = room_for(node("n1", "4"), node("n2", "2"), item, waiting())
@@ -132,6 +137,13 @@ def test_a_pod_that_its_budget_holds_stays() -> None:
     answer = room_for(*nodes, *pods, waiting(), budget({"app": "web"}, minAvailable=1))
     assert answer.verdict is Verdict.IMPOSSIBLE
     assert answer.immovable[0].reason == "PodDisruptionBudget default/budget allows no disruption now"
+
+
+def test_a_pod_that_two_budgets_select_stays() -> None:
+    budgets = [budget({"app": "web"}, name, maxUnavailable=1) for name in ("first", "second")]
+    answer = room_for(node("n1", "4"), node("n2", "2"), running("web-1", "1", "n1"), waiting(), *budgets)
+    assert answer.verdict is Verdict.IMPOSSIBLE
+    assert answer.immovable[0].reason.endswith("default/first and default/second select it")
 
 
 def test_two_pods_of_a_budget_move_one_after_the_other() -> None:

@@ -10,6 +10,7 @@ from podium.provisioner.state.settings import Settings
 from tests.looks import after_looks
 from tests.unit.provisioner.clusters import NOW, catalogue, instance_type, node, node_pool, pod
 
+TYPE = "node.kubernetes.io/instance-type"
 ODD = (
     instance_type("c-4", 4, "8Gi", 20, price=1.0),
     instance_type("c-8", 8, "16Gi", 20, price=1.9),
@@ -47,6 +48,24 @@ def test_a_larger_purchase_has_a_bound():
     assert len(plan.nodes) == 8
     assert (plan.proof.is_cheapest, 0 < plan.proof.lower_bound < plan.proof.price) == (False, True)
     assert plan.proof.text.startswith("Not proven: at least ")
+
+
+def test_the_proof_names_the_number_of_nodes_unless_more_cannot_cost_less():
+    assert Proof(2.0, 2.0, is_cheapest=True, nodes_max=6).text == "Proven: no purchase places as many pods for less"
+    text = "Proven: no purchase of at most 6 nodes places as many pods for less"
+    assert Proof(2.0, 1.5, is_cheapest=True, nodes_max=6).text == text
+    # Seven of the cheapest node cost 7.0.
+    plan = _plan(pod("web", cpu="11"))
+    assert plan.proof is not None
+    assert plan.proof.text == "Proven: no purchase places as many pods for less"
+
+
+def test_weights_of_node_pools_do_not_count():
+    heavy = node_pool("heavy", weight=100, requirements=[{"key": TYPE, "operator": "In", "values": ["c-12"]}])
+    basis = PlanBasis(read_objects([pod("web", cpu="3"), heavy, node_pool()]), catalogue(*ODD), Settings())
+    cluster = Cluster.load([{"apiVersion": "v1", **pod("web", cpu="3")}])
+    assert _bought(plan_with_podium(basis, cluster, NOW)) == ["c-12"]
+    assert _bought(plan_with_podium(basis, cluster, NOW, search="exhaustive")) == ["c-4"]
 
 
 def test_what_is_not_proven_in_time_says_so():

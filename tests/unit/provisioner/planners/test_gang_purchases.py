@@ -239,3 +239,13 @@ def test_a_group_of_the_basic_policy_without_a_domain_is_planned_pod_by_pod():
     policy = {**group(UPSTREAM, 1), "spec": {"schedulingPolicy": {"basic": {}}}}
     plan = _plan(policy, *_members(UPSTREAM, 3), node_pool(limits={"cpu": "8"}))
     assert (plan.gangs, len(plan.unschedulable)) == ((), 1)
+
+
+@KINDS
+def test_no_pod_is_preempted_for_a_gang(kind: str):
+    small = pod("small", cpu="3", node="n1")
+    members = _members(kind, 2, priority=10)
+    train = group(kind, 2, **({"priority": 10} if kind == UPSTREAM else {}))
+    plan = _plan(node("n1", cpu="4"), small, train, *members, node_pool(limits={"nodes": "1"}), types=TYPES[:1])
+    assert (plan.nodes, list(plan.preempted)) == ((), [])
+    assert _gang(plan).text.startswith("1 of 2 members fit; 1 more c-4")
