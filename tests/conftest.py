@@ -7,6 +7,7 @@ import io
 import logging
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, settings
 
 from benchmarks import light_server
 from podium.lib.garbage_collection import thaw
+from podium.plugins.loading import discovery
 from podium.telemetry import configure_logging, set_verbosity, verbosity
 from tests.browser import chromium, npm
 from tests.control_plane.cleanup import empty_cluster
@@ -47,6 +49,9 @@ def _without_cache(**values: Any) -> None:
 
 
 structlog.configure = _without_cache
+
+# A file of every installed package is read to find the installed plugins, and they stay while tests run.
+discovery.entry_points = lru_cache(discovery.entry_points)
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

@@ -9,9 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
-import sys
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import FrameType, ModuleType
@@ -47,7 +45,7 @@ def discover(
         DiscoveryError: a reference or entry point cannot be resolved to a plugin, or two plugins have the same name.
     """
     plugins: dict[str, type[fwk.Plugin]] = {**IN_TREE, **CONTRIB}
-    for entry_point in _entry_points(tuple(sys.path)) if installed is None else installed:
+    for entry_point in entry_points(group=ENTRY_POINT_GROUP) if installed is None else installed:
         _add(
             plugins,
             _require_plugin(_load_entry_point(entry_point), f"installed plugin {entry_point.value}"),
@@ -108,12 +106,6 @@ def _from_module(name: str, reference: str) -> ModuleType:
         raise DiscoveryError(f"--plugin {reference}: {error}") from error
     except BaseException as error:
         raise DiscoveryError(f"--plugin {reference}: module {name} fails to load: {error_text(error)}") from error
-
-
-@lru_cache(maxsize=1)
-def _entry_points(search_path: Sequence[str]) -> Sequence[EntryPoint]:
-    """Return those of the environment. To find them, a file of every installed package is read."""
-    return tuple(entry_points(group=ENTRY_POINT_GROUP))
 
 
 def _load_entry_point(entry_point: EntryPoint) -> object:
