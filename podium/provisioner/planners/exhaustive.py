@@ -10,6 +10,7 @@ of its amounts have room for too few pods. Nodes that differ in no amount and no
 from __future__ import annotations
 
 import heapq
+import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from podium.lib.time_limit import TimeLimit
 from podium.objects.core import Pod
 from podium.objects.requests import Requests
 from podium.provisioner.apis.labels import HOSTNAME, ZONE
+from podium.provisioner.planners.price_bound import Mixture, cheapest_mixture
 from podium.provisioner.provisioning.candidate_nodes import CandidateNode
 from podium.provisioner.provisioning.plan import Proof
 from podium.provisioner.scheduling.amounts import less, total
@@ -50,12 +52,12 @@ class Room:
 
     @classmethod
     def of(cls, pods: Iterable[Pod], amounts_there: Requests, requests_of: Callable[[Pod], Requests]) -> Room:
-        """Return the room for these pods, which are all that have or want a node.
+        """Return the room for these pods, which are all that have or want a node; each counts once.
 
         Args:
             requests_of: returns the requests that a node itself must meet.
         """
-        pods_in_order = sorted(pods, key=lambda pod: -pod.priority)
+        pods_in_order = sorted({pod.key: pod for pod in pods}.values(), key=lambda pod: -pod.priority)
         sums: list[Mapping[str, Sequence[int]]] = []
         for priority in sorted({pod.priority for pod in pods_in_order}, reverse=True):
             requests = [requests_of(pod) for pod in pods_in_order if pod.priority >= priority]
@@ -93,6 +95,18 @@ def kinds_of(candidates: Iterable[CandidateNode], label_text: str) -> list[Candi
         capacity = frozenset(candidate.instance_type.capacity.items())
         kinds.setdefault((candidate.template.name, relevant, devices, amounts, capacity), candidate)
     return list(kinds.values())
+
+
+def mixture_of(kinds: Sequence[CandidateNode], demand: Requests) -> Mixture:
+    """Return the cheapest nodes, in fractions, that have the amounts of the demand."""
+    rooms = [less(kind.allocatable, kind.group.overhead) for kind in kinds]
+    return cheapest_mixture([kind.price for kind in kinds], rooms, demand)
+
+
+def whole_nodes(kinds: Sequence[CandidateNode], mixture: Mixture) -> Iterator[CandidateNode]:
+    """Yield the nodes of the mixture, rounded up."""
+    for index, amount in mixture.amounts.items():
+        yield from (kinds[index] for _ in range(math.ceil(amount - _EPSILON)))
 
 
 def purchases(

@@ -9,14 +9,14 @@ Differs: pods are not preempted for a gang.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from podium.cluster.pod_groups import PodGroupState
 from podium.engine.cluster import Cluster
-from podium.engine.gangs import Gang, restrict
+from podium.engine.gangs import Gang, gangs_of, restrict, under_profile
 from podium.engine.placement import Placement
 from podium.framework.contract.placements import PlacementScorePlugin
 from podium.framework.contract.pod_groups import Placement as Domain
@@ -170,3 +170,10 @@ def _fullness(world: Cluster, pods: Sequence[Pod], selector: Mapping[str, str]) 
     return plugin.score_placement(
         ProposedGroup(PodGroupState(), Domain(value, np.array(rows, np.intp)), pods), snapshot
     )
+
+
+def gangs_of_waiting(cluster: Cluster, waiting: Iterable[Pod]) -> dict[str, Gang]:
+    """Return the gangs of these pods, by the key of each."""
+    pods = {pod.key: pod for pod in cluster.pods} | {pod.key: pod for pod in waiting}
+    gangs = (under_profile(cluster, gang, gang.members[0]) for gang in gangs_of(cluster.store, pods.values()))
+    return {pod.key: gang for gang in gangs for pod in gang.members if not pod.node_name}

@@ -43,22 +43,21 @@ from typing import Final, Literal, TypeAlias
 from msgspec.structs import replace
 
 from podium.engine.cluster import Cluster
-from podium.engine.gangs import Gang, gangs_of, under_profile
+from podium.engine.gangs import Gang
 from podium.engine.placement import Placement
 from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.core import Pod
 from podium.objects.requests import Requests, whole_amounts
 from podium.objects.resource_types import NODES, PERSISTENT_VOLUMES, PODS
 from podium.provisioner.apis.objects import ClusterObjects
-from podium.provisioner.planners.exhaustive import Counts, Room, Tries, kinds_of
-from podium.provisioner.planners.gang_placement import place_gang, tied_text
+from podium.provisioner.planners.exhaustive import NODES_MAX, Counts, Room, Tries, kinds_of, mixture_of, whole_nodes
+from podium.provisioner.planners.gang_placement import gangs_of_waiting, place_gang, tied_text
 from podium.provisioner.planners.gang_purchases import GangBuyer
 from podium.provisioner.planners.new_nodes import NewNodes
 from podium.provisioner.planners.node_options import NodeOptions
 from podium.provisioner.planners.objections import Objections
 from podium.provisioner.planners.placement_trial import PlacementTrial, place, together
 from podium.provisioner.planners.planned_devices import PlannedDevices
-from podium.provisioner.planners.price_bound import price_bound
 from podium.provisioner.provisioning.candidate_nodes import CandidateNode, daemons, node_under_way
 from podium.provisioner.provisioning.launching import with_candidates
 from podium.provisioner.provisioning.plan import NodePlan, Plan, PlannedGang, Proof, Unschedulable, plan_of
@@ -118,7 +117,7 @@ def settled_objects(objects: ClusterObjects, cluster: Cluster) -> ClusterObjects
         cluster: as `plan_with_podium` takes it.
     """
     waiting = _in_queue_order(pod for pod in cluster.pods if not pod.node_name)
-    trial = PlacementTrial(cluster.fork(), gangs=_gangs_of_waiting(cluster, waiting))
+    trial = PlacementTrial(cluster.fork(), gangs=gangs_of_waiting(cluster, waiting))
     trial.settle(waiting, preempt=True)
     nodes = {placement.pod.key: placement.node for placement in trial.placements}
     pods = (pod for pod in objects.pods if pod.key not in trial.victims)
@@ -149,7 +148,7 @@ class _Search:
         # Those that wait already have been tried before the others lose their nodes.
         self._waiting = [*_in_queue_order(pending), *_in_queue_order(map(_unbound, moving))]
         self._known = frozenset(pod.key for pod in (*self._world.pods, *moving))
-        self._gangs = _gangs_of_waiting(self._world, self._waiting)
+        self._gangs = gangs_of_waiting(self._world, self._waiting)
         self._options = NodeOptions(basis, self._world.profiles, PlannedDevices(self._world))
         self._buyer = GangBuyer(self._options, self._new_nodes)
 
@@ -412,20 +411,18 @@ class _Search:
     def _proven(self, candidates: dict[str, CandidateNode]) -> tuple[dict[str, CandidateNode], Proof]:
         """Return the best purchase, with its proof. The answer is whole also if the time is up before the search."""
         trial, limit = self._trial(candidates, preempt=True), self._limit
-        counts, nodes = self._counts(trial), [node for _, node in sorted(candidates.items())]
-        pods = {pod.key: pod for pod in (*self._world.pods, *self._waiting)}
         kinds = kinds_of(self._options.all_for(self._waiting), self._named_labels())
+        if len(candidates) > NODES_MAX and not limit.is_over():
+            mixture = mixture_of(kinds, self._demand(trial))
+            candidates, trial = self._mix(candidates, trial, whole_nodes(kinds, mixture))
+        counts, nodes = self._counts(trial), [node for _, node in sorted(candidates.items())]
         tries = Tries(
             kinds,
-            Room.of(pods.values(), self._amounts_there(), self._options.plain_requests),
+            Room.of((*self._world.pods, *self._waiting), self._amounts_there(), self._options.plain_requests),
             self._options.are_within_limits,
             lambda nodes: self._counts(self._trial(self._with_names(nodes), preempt=True)),
             self._counts(trial, also=filter(self._may_be_placed, trial.pods_left)),
-            price_bound(
-                [kind.price for kind in kinds],
-                [less(kind.allocatable, kind.group.overhead) for kind in kinds],
-                self._demand(trial),
-            ),
+            mixture_of(kinds, self._demand(trial)).price,
             limit.apart(),
         )
         # What a try does not finish in time is no fault of the plan.
@@ -434,6 +431,18 @@ class _Search:
         self._limit = limit
         proof = replace_fields(proof, is_priced=all(kind.offering.is_priced for kind in kinds))
         return (candidates if best is nodes else self._with_names(best)), proof
+
+    def _mix(
+        self, candidates: dict[str, CandidateNode], trial: PlacementTrial, nodes: Iterable[CandidateNode]
+    ) -> tuple[dict[str, CandidateNode], PlacementTrial]:
+        """Return these nodes with what else is needed, or the candidates if those are the better purchase."""
+        limit, self._limit = self._limit, self._limit.apart()
+        other_candidates = self._add_missing(self._with_names(self._options.within_limits(nodes)))
+        other_candidates = self._drop_needless(other_candidates)
+        if not self._limit.is_over() and self._value(other_candidates) > self._value(candidates):
+            candidates, trial = other_candidates, self._trial(other_candidates, preempt=True)
+        self._limit, self._whole_trial = limit, (dict(candidates), trial)
+        return candidates, trial
 
     def _with_names(self, nodes: Iterable[CandidateNode]) -> dict[str, CandidateNode]:
         return self._new_nodes.renumber({f"{index:04d}": node for index, node in enumerate(nodes)})
@@ -480,13 +489,6 @@ class _Search:
 def _in_queue_order(pods: Iterable[Pod]) -> list[Pod]:
     # PrioritySort would go on by the time of queueing, which a dump does not have; the key keeps plans reproducible.
     return sorted(pods, key=lambda pod: (-pod.priority, pod.key))
-
-
-def _gangs_of_waiting(cluster: Cluster, waiting: Iterable[Pod]) -> dict[str, Gang]:
-    """Return the gangs of these pods, by the key of each."""
-    pods = {pod.key: pod for pod in cluster.pods} | {pod.key: pod for pod in waiting}
-    gangs = (under_profile(cluster, gang, gang.members[0]) for gang in gangs_of(cluster.store, pods.values()))
-    return {pod.key: gang for gang in gangs for pod in gang.members if not pod.node_name}
 
 
 def _unbound(pod: Pod) -> Pod:

@@ -6,7 +6,8 @@ podium really needs costs as much or more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -19,8 +20,26 @@ _EPSILON: Final = 1e-9
 _STEPS_MAX: Final = 1000
 
 
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """The cheapest purchase of nodes in fractions.
+
+    Attributes:
+        price: what every purchase costs at least.
+        amounts: how many nodes of each kind, by its index.
+    """
+
+    price: float
+    amounts: Mapping[int, float]
+
+
 def price_bound(prices: Sequence[float], rooms: Sequence[Requests], demand: Requests) -> float:
-    """Return the least price for which the amounts of the demand can be bought.
+    """Return the least price for which the amounts of the demand can be bought. Args: as `cheapest_mixture`."""
+    return cheapest_mixture(prices, rooms, demand).price
+
+
+def cheapest_mixture(prices: Sequence[float], rooms: Sequence[Requests], demand: Requests) -> Mixture:
+    """Return the cheapest nodes, in fractions, that have the amounts of the demand.
 
     The dual is solved: a price for each resource, so that no kind of node has room worth more than it costs. Each of
     its solutions is a bound, so that it does not matter where the simplex method ends.
@@ -32,7 +51,7 @@ def price_bound(prices: Sequence[float], rooms: Sequence[Requests], demand: Requ
     """
     names = sorted(name for name, amount in demand.items() if amount > 0)
     if not names or not prices or min(prices) <= 0:
-        return 0.0
+        return Mixture(0.0, {})
     # In shares of the demand: bytes beside cores would drown in rounding.
     scale = np.array([demand[name] for name in names], dtype=np.float64)
     rooms_scaled = np.array([[max(room.get(name, 0), 0) for name in names] for room in rooms], dtype=np.float64) / scale
@@ -40,17 +59,20 @@ def price_bound(prices: Sequence[float], rooms: Sequence[Requests], demand: Requ
     per_price = rooms_scaled / np.array(prices, dtype=np.float64)[:, None]
     active = list(dict.fromkeys(map(int, per_price.argmax(axis=0))))
     while True:
-        duals = _largest(per_price[active])
+        duals, expenses = _largest(per_price[active])
         worth = per_price @ duals
         best = int(worth.argmax())
         if worth[best] <= 1 + _EPSILON or best in active:
             # Rounding may leave a node with room for slightly more than its price; the bound has to hold nevertheless.
-            return float(duals.sum() / max(worth[best], 1.0))
+            amounts = {kind: float(expense) / prices[kind] for kind, expense in zip(active, expenses, strict=True)}
+            return Mixture(float(duals.sum() / max(worth[best], 1.0)), amounts)
         active.append(best)
 
 
-def _largest(coefficients: _Floats) -> _Floats:
+def _largest(coefficients: _Floats) -> tuple[_Floats, _Floats]:
     """Return values, none negative, with the largest sum for which `coefficients @ values` is at most 1 in each row.
+
+    Returns: the values, and by row how much the sum would grow if 1 were 2 there.
 
     Source: G. B. Dantzig's simplex method, with R. G. Bland's rule against cycles.
     """
@@ -78,4 +100,4 @@ def _largest(coefficients: _Floats) -> _Floats:
     values = np.zeros(columns)
     in_basis = basis < columns
     values[basis[in_basis]] = tableau[in_basis, -1].clip(0)
-    return values
+    return values, -gains[columns:-1].clip(max=0)

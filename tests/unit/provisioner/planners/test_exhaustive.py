@@ -1,7 +1,9 @@
 """The search that proves a purchase to be the cheapest."""
 
+from random import Random
+
 from podium.engine.cluster import Cluster
-from podium.provisioner.planners.exhaustive import may_be_better
+from podium.provisioner.planners.exhaustive import NODES_MAX, may_be_better
 from podium.provisioner.planners.placed_plans import plan_with_podium
 from podium.provisioner.provisioning.plan import Plan, Proof
 from podium.provisioner.provisioning.plan_basis import PlanBasis
@@ -18,11 +20,11 @@ ODD = (
 )
 
 
-def _plan(*objects, types=ODD, limit=None) -> Plan:
+def _plan(*objects, types=ODD, limit=None, search="exhaustive") -> Plan:
     basis = PlanBasis(read_objects([*objects, node_pool()]), catalogue(*types), Settings())
     cluster = Cluster.load([{"apiVersion": "v1", **manifest} for manifest in objects])
     arguments = {} if limit is None else {"limit": limit}
-    return plan_with_podium(basis, cluster, NOW, search="exhaustive", **arguments)
+    return plan_with_podium(basis, cluster, NOW, search=search, **arguments)
 
 
 def _bought(plan: Plan) -> list[str]:
@@ -48,6 +50,22 @@ def test_a_larger_purchase_has_a_bound():
     assert len(plan.nodes) == 8
     assert (plan.proof.is_cheapest, 0 < plan.proof.lower_bound < plan.proof.price) == (False, True)
     assert plan.proof.text.startswith("Not proven: at least ")
+
+
+def test_a_larger_purchase_is_made_of_the_nodes_of_its_bound_if_they_cost_less():
+    sizes = ((4, 2, 0.25), (8, 2, 0.24), (16, 2, 0.22), (8, 4, 0.27), (16, 4, 0.26))
+    types = tuple(instance_type(f"c-{cpu}", cpu, f"{gib * cpu}Gi", 40, price=cpu * price) for cpu, gib, price in sizes)
+    chance = Random(0)
+    amounts = [(chance.choice("123"), chance.choice(("1Gi", "4Gi", "9Gi"))) for _ in range(60)]
+    pods = [pod(f"web-{index:02}", cpu=cpu, memory=memory) for index, (cpu, memory) in enumerate(amounts)]
+    plan, greedy_plan = (_plan(*pods, types=types, search=search) for search in ("exhaustive", "greedy"))
+    assert plan.unschedulable == {}
+    assert len(plan.nodes) > NODES_MAX
+    assert _price(plan) < _price(greedy_plan)
+
+
+def _price(plan: Plan) -> float:
+    return sum(node.node.price for node in plan.nodes)
 
 
 def test_the_proof_names_the_number_of_nodes_unless_more_cannot_cost_less():

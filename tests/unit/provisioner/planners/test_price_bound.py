@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from podium.provisioner.planners.price_bound import price_bound
+from podium.provisioner.planners.price_bound import cheapest_mixture, price_bound
 
 
 def test_the_bound_of_one_kind_is_its_price_for_the_amount():
@@ -19,6 +19,15 @@ def test_nothing_is_needed_for_what_is_there():
 def test_the_cheapest_mixture_counts():
     prices, rooms = [1.0, 1.0, 1.5], [{"cpu": 4, "memory": 4}, {"cpu": 1, "memory": 16}, {"cpu": 4, "memory": 16}]
     assert price_bound(prices, rooms, {"cpu": 8, "memory": 32}) == pytest.approx(3.0)
+
+
+def test_the_mixture_has_the_amounts_for_the_price():
+    prices, rooms = [1.0, 1.0, 1.5], [{"cpu": 4, "memory": 4}, {"cpu": 1, "memory": 16}, {"cpu": 4, "memory": 16}]
+    demand = {"cpu": 10, "memory": 20}
+    mixture = cheapest_mixture(prices, rooms, demand)
+    assert sum(prices[kind] * amount for kind, amount in mixture.amounts.items()) == pytest.approx(mixture.price)
+    for name, needed in demand.items():
+        assert sum(rooms[kind][name] * amount for kind, amount in mixture.amounts.items()) >= needed - 1e-9
 
 
 @pytest.mark.parametrize("seed", range(40))
