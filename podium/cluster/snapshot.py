@@ -231,10 +231,8 @@ class Snapshot:
             self.host_ports.remove(row, self._pod_usages.pop(row, pod).host_ports)
             self._take_out_of_indexes(row, pod)
         self.nodes[row], self.pods[row] = None, {}
-        self._unschedulable[row] = False
-        self._taint_set_ids[row] = 0
+        self._unschedulable[row], self._taint_set_ids[row], self._allowed_pods[row] = False, 0, 0
         self._labels.set(row, {})
-        self._allowed_pods[row] = 0
         self._allocatable[:, row] = 0
         self._usage[:, row] = 0
         self._free_rows.append(row)
@@ -253,9 +251,8 @@ class Snapshot:
 
     def remove_pod(self, row: int, uid: str) -> Pod:
         """Take a pod off the row's node and return it."""
-        pods = dict(self.pods[row])
+        self.pods[row] = pods = dict(self.pods[row])
         pod = pods.pop(uid)
-        self.pods[row] = pods
         pod_usage = self._pod_usages.pop(row, pod)
         self._count(row, pod_usage, -1)
         if pod_usage.host_ports:

@@ -67,6 +67,16 @@ def _collect_rarely() -> None:
     gc.set_threshold(*_THRESHOLDS)
 
 
+def collect_exempt_objects() -> None:
+    """Collect what has become garbage since it was exempted, and exempt the rest again.
+
+    Cost: a pass over all objects, 50 ms for forty clusters.
+    """
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+
+
 def exempt_present_objects() -> None:
     """Exempt all present objects, such as those of a sync, from collection, which could take up to half a second."""
     gc.freeze()

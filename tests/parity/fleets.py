@@ -57,6 +57,7 @@ class Outcome:
     cluster_count: int = 0
     pod_count: int = 0
     wrong: list[str] = field(default_factory=list)
+    unanswered: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ def random_fleets(
 
 def _fleet(name: str, random: Random, scenarios: Sequence[Json], configurations: Configurations) -> RandomFleet:
     config = scenarios[0]["config"]
-    submission = _perhaps_a_gang(random, _pods(random, scenarios, config))
+    submission = _perhaps_a_gang(random, _pods(random, scenarios, config), scenarios)
     workload = Workload(name, submission.pods, submission.objects)
     waiting = _waiting(random, scenarios, config)
     typed_waiting = [read_manifest(pod, PODS) for pod in waiting]
@@ -128,9 +129,9 @@ def _question(name: str, objects: Sequence[Json], waiting: Sequence[Json], submi
     return {**question, "gates": _GATES} if submission.objects else question
 
 
-def _perhaps_a_gang(random: Random, pods: list[Json]) -> Submission:
+def _perhaps_a_gang(random: Random, pods: list[Json], scenarios: Sequence[Json]) -> Submission:
     """Make the pods of one template a gang now and then, which mostly must lie in one domain."""
-    if random.random() >= _GROUPED:
+    if random.random() >= _GROUPED or _need_a_volume_controller(pods[0], scenarios):
         return Submission(pods)
     pods = [pod for pod in pods if pod["spec"] is pods[0]["spec"]]
     namespace = pods[0]["metadata"].get("namespace", "default")
@@ -145,6 +146,17 @@ def _perhaps_a_gang(random: Random, pods: list[Json]) -> Submission:
     }
     pods[0]["spec"]["schedulingGroup"] = {"podGroupName": _GROUP}
     return Submission(pods, (group,))
+
+
+def _need_a_volume_controller(pod: Json, scenarios: Sequence[Json]) -> bool:
+    """Return whether the pod has a claim to storage that is not bound in some cluster.
+
+    kube-scheduler's code binds the pods of a gang before it answers, and would wait for a controller to bind the claim.
+    """
+    uses = (volume.get("persistentVolumeClaim") for volume in pod["spec"].get("volumes", ()))
+    names = {use["claimName"] for use in uses if use is not None}
+    claims = (claim for scenario in scenarios for claim in of_kind(scenario["objects"], "PersistentVolumeClaim"))
+    return any(claim["metadata"]["name"] in names and not claim["spec"].get("volumeName") for claim in claims)
 
 
 def _has_free_claims(question: Json) -> bool:
@@ -251,14 +263,14 @@ def check_fleets(fleets: Iterable[RandomFleet], binary: Path, directory: Path, k
             lines.writelines(orjson.dumps(question) + b"\n" for question in fleet.questions.values())
     answers = recorder.answers(binary, path)
     for fleet in fleet_list:
-        verdicts = {name: _are_placed(next(answers)) for name in fleet.questions}
+        verdicts = {name: _are_placed(next(answers), outcome.unanswered) for name in fleet.questions}
         outcome.fleet_count += 1
         outcome.fitting_count += bool(fleet.answer)
         outcome.cluster_count += len(verdicts)
         outcome.pod_count += len(verdicts) * fleet.answer.pods
         fits = {cluster.cluster for cluster in fleet.answer.fits}
         for name, is_placed in verdicts.items():
-            if is_placed != (name in fits):
+            if is_placed is not None and is_placed != (name in fits):
                 file = keeping.keep(f"{name}.jsonl", orjson.dumps(fleet.questions[name]) + b"\n")
                 verdict = "takes" if name in fits else "does not take"
                 outcome.wrong.append(f"{name}: podium says that it {verdict} {fleet.answer.pods} pods: {file}")
@@ -266,8 +278,11 @@ def check_fleets(fleets: Iterable[RandomFleet], binary: Path, directory: Path, k
     return outcome
 
 
-def _are_placed(answer: Json) -> bool:
-    """Return whether every pod of the workload has a node."""
+def _are_placed(answer: Json, unanswered: list[str]) -> bool | None:
+    """Return whether every pod of the workload has a node; None, with a note why, if there is no answer."""
+    if "failed" in answer:
+        unanswered.append(f"{answer['id']}: kube-scheduler's code gave no answer: {answer['failed']}")
+        return None
     # Queues with groups are answered by attempts, of which the latest counts.
     attempts = [item for attempt in answer.get("attempts") or () for item in attempt["pods"]]
     placements = {item["pod"]: item for item in [*(answer.get("placements") or ()), *attempts]}.values()
@@ -289,11 +304,12 @@ def main(seed: int, count: int, keep: Path) -> None:
         outcome = check_fleets(fleets, binary, Path(directory), Keeping(keep))
     click.echo(
         f"{outcome.fleet_count} fleets of {outcome.cluster_count} clusters, {outcome.pod_count} pods; "
-        f"{outcome.fitting_count} with a cluster that takes the workload; {len(outcome.wrong)} wrong"
+        f"{outcome.fitting_count} with a cluster that takes the workload; {len(outcome.wrong)} wrong, "
+        f"{len(outcome.unanswered)} unanswered"
     )
-    for line in outcome.wrong[:SHOWN]:
+    for line in [*outcome.wrong, *outcome.unanswered][:SHOWN]:
         click.echo(f"  {line}")
-    sys.exit(int(bool(outcome.wrong)))
+    sys.exit(int(bool(outcome.wrong or outcome.unanswered)))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ Tasks: one for each member. The directory is polled, since a mounted secret chan
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from podium.client.credentials import ConnectionConfigError
+from podium.lib import garbage_collection
 from podium.lib.log import get_logger
 
 log = get_logger("estimator")
@@ -93,6 +95,8 @@ class Folder(Generic[WatchedT]):
         self._reported: dict[str, str] = {}
         self._on_fault = on_fault
         self._faulty: set[str] = set()
+        self._departed: list[weakref.ref[WatchedT]] = []
+        """Members that are gone, or about to be. Their objects were exempted from collection as lasting ones."""
 
     async def run(self) -> None:
         """Check the directory and watch its members until cancelled."""
@@ -104,6 +108,9 @@ class Folder(Generic[WatchedT]):
 
     async def look(self) -> None:
         """Check the directory once. If it cannot be read, nothing changes."""
+        self._departed = [reference for reference in self._departed if reference() is not None]
+        if self._departed:
+            garbage_collection.collect_exempt_objects()
         try:
             contents = await anyio.to_thread.run_sync(_contents, self._directory)
         except OSError as error:
@@ -111,7 +118,7 @@ class Folder(Generic[WatchedT]):
             return
         for name in self._followed.keys() - contents.keys():
             log.info("Stopped watching member", cluster=name)
-            self._followed.pop(name).scope.cancel()
+            self._leave(self._followed.pop(name))
             self._members.let_go(name)
         # Such a file never became a member, so that nothing else would say that it is gone.
         for name in self._faulty - contents.keys():
@@ -121,6 +128,10 @@ class Folder(Generic[WatchedT]):
             member_file = self._followed.get(name)
             if member_file is None or member_file.content != content:
                 await self._follow(name, path, content)
+
+    def _leave(self, member_file: _Followed[WatchedT]) -> None:
+        member_file.scope.cancel()
+        self._departed.append(weakref.ref(member_file.member))
 
     async def _follow(self, name: str, path: Path, content: bytes) -> None:
         try:
@@ -134,7 +145,7 @@ class Folder(Generic[WatchedT]):
         self._faulty.discard(name)
         previous, self._followed[name] = self._followed.get(name), _Followed(name, content, member)
         if previous is not None:
-            previous.scope.cancel()
+            self._leave(previous)
         self._members.put(name, member)
         self._not_started.append(self._followed[name])
         log.info("Watching member", cluster=name, file=str(path))

@@ -67,43 +67,43 @@ class SharedPod(Pod, frozen=True, tag="Pod"):
         super().__post_init__()
         if self.bound_key:
             return
-        own = _stored_metadata.__get__(self)
+        wire_metadata = _stored_metadata.__get__(self)
         if not self.node_name:
-            force_setattr(own, "namespace", sys.intern(own.namespace))
-            force_setattr(own, "labels", _shared.of(own.labels))
-            force_setattr(own, "owner_references", _shared.of(own.owner_references))
-            force_setattr(own, "annotations", _NO_TEXTS)
+            force_setattr(wire_metadata, "namespace", sys.intern(wire_metadata.namespace))
+            force_setattr(wire_metadata, "labels", _shared.of(wire_metadata.labels))
+            force_setattr(wire_metadata, "owner_references", _shared.of(wire_metadata.owner_references))
+            force_setattr(wire_metadata, "annotations", _NO_TEXTS)
             return
         metadata = ObjectMeta(
-            namespace=sys.intern(own.namespace),
-            labels=own.labels,
+            namespace=sys.intern(wire_metadata.namespace),
+            labels=wire_metadata.labels,
             annotations=_NO_TEXTS,
-            owner_references=own.owner_references,
-            deletion_timestamp=own.deletion_timestamp,
+            owner_references=wire_metadata.owner_references,
+            deletion_timestamp=wire_metadata.deletion_timestamp,
         )
         # No other pod has the time of a deletion, and all of them would be kept.
         _stored_metadata.__set__(self, metadata if metadata.deletion_timestamp else _shared.of(metadata))
         status = msgspec.structs.replace(self.status, conditions=(), start_time=None)
         force_setattr(self, "status", _shared.of(status))
         force_setattr(self, "node_name", sys.intern(self.node_name))
-        force_setattr(self, "bound_key", f"{own.namespace}/{own.name}")
-        force_setattr(self, "version", _packed_version(own.resource_version))
+        force_setattr(self, "bound_key", f"{wire_metadata.namespace}/{wire_metadata.name}")
+        force_setattr(self, "version", _packed_version(wire_metadata.resource_version))
 
-    @property
-    def metadata(self) -> ObjectMeta:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def metadata(self) -> ObjectMeta:
         """The metadata. Cost: 1 us for a pod on a node."""
-        shared: ObjectMeta = _stored_metadata.__get__(self)
+        common: ObjectMeta = _stored_metadata.__get__(self)
         if not self.bound_key:
-            return shared
+            return common
         return ObjectMeta(
-            name=self.bound_key[len(shared.namespace) + 1 :],
-            namespace=shared.namespace,
+            name=self.bound_key[len(common.namespace) + 1 :],
+            namespace=common.namespace,
             uid=self.bound_key,
             resource_version=str(self.version),
-            labels=shared.labels,
+            labels=common.labels,
             annotations=_NO_TEXTS,
-            owner_references=shared.owner_references,
-            deletion_timestamp=shared.deletion_timestamp,
+            owner_references=common.owner_references,
+            deletion_timestamp=common.deletion_timestamp,
         )
 
     @property
@@ -158,10 +158,10 @@ class NodeLabels(Mapping[str, str]):
     def __contains__(self, label: object) -> bool:
         return label in self._template
 
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, NodeLabels) and self._template is other._template:
-            return self._name == other._name
-        return super().__eq__(other)
+    def __eq__(self, labels: object) -> bool:
+        if isinstance(labels, NodeLabels) and self._template is labels._template:
+            return self._name == labels._name
+        return super().__eq__(labels)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -178,17 +178,17 @@ class SharedNode(Node, frozen=True, tag="Node"):
 
     def __post_init__(self) -> None:
         """Share the parts."""
-        own, status = self.metadata, self.status
-        name = sys.intern(own.name)
+        wire_metadata, status = self.metadata, self.status
+        name = sys.intern(wire_metadata.name)
         metadata = ObjectMeta(
             name=name,
             uid=name,
-            namespace=own.namespace,
-            resource_version=own.resource_version,
-            labels=_labels_of(own.labels, name),
-            annotations=_shared.of(own.annotations),
-            owner_references=_shared.of(own.owner_references),
-            deletion_timestamp=own.deletion_timestamp,
+            namespace=wire_metadata.namespace,
+            resource_version=wire_metadata.resource_version,
+            labels=_labels_of(wire_metadata.labels, name),
+            annotations=_shared.of(wire_metadata.annotations),
+            owner_references=_shared.of(wire_metadata.owner_references),
+            deletion_timestamp=wire_metadata.deletion_timestamp,
         )
         force_setattr(self, "metadata", metadata)
         force_setattr(self, "spec", _shared.of(self.spec))

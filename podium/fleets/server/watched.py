@@ -7,6 +7,7 @@ nodes stay as they are while a dry run is under way. It only reads.
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -42,6 +43,9 @@ log = get_logger("fleets")
 _CHANGES_KEPT: Final = 128
 """How many changes caches can catch up with: a member with more since the last question is looked at anew, in 1 ms."""
 
+_numbers: Final = itertools.count()
+"""Of watched clusters: one that is gone must not be taken for another of its name."""
+
 _DECISIVE_KINDS: Final = ("PriorityClass", "RuntimeClass", "LimitRange")
 
 
@@ -59,6 +63,7 @@ class WatchedCluster:
         self._clock = clock
         self._failing_since_s: float | None = None
         self._waiting: dict[str, Pod] = {}
+        self._number = next(_numbers)
         self._changes = 0
         self._dry_runs = 0
         self._delayed: list[Callable[[], object]] = []
@@ -177,7 +182,7 @@ class WatchedCluster:
     @property
     def revision(self) -> object:
         """What stays equal until something changes that may decide about a pod, which heartbeats of nodes do not."""
-        return id(self), self._changes
+        return self._number, self._changes
 
     # ------------------------------------------------------------ changes
 

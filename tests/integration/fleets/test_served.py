@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
+import weakref
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +20,7 @@ from podium.estimator.server.app import Source
 from podium.fleets.ordering import Prices
 from podium.fleets.server.app import FleetApp
 from podium.fleets.server.fleet import Staleness
+from podium.fleets.server.watched import WatchedCluster
 from podium.sandbox import Sandbox
 from tests.integration.fleets.conftest import QUIET, serving
 from tests.manifests import node, pod
@@ -240,3 +243,36 @@ async def test_questions_end_at_their_deadline(east: Sandbox, tmp_path: Path) ->
         assert answer["without"] == {"east": "it was not tried within the time limit"}
         answer = await asker.fit(JOB)
         assert answer["best"] == "east"
+
+
+async def test_a_member_that_is_renamed_answers_under_its_new_name(east: Sandbox, tmp_path: Path) -> None:
+    east.store.create(node("n1", "4"))
+    folder = tmp_path / "members"
+    folder.mkdir()
+    east.write_kubeconfig(folder / "east")
+    async with serving(FleetApp(replace(QUIET, look_s=0.05), folder=folder)) as asker:
+        await asker.wait_for(JOB, best="east")
+        (folder / "east").rename(folder / "renamed")
+        await asker.wait_for(JOB, best="renamed")
+        assert list(await asker.clusters()) == ["renamed"]
+
+
+async def test_a_member_that_comes_and_goes_leaves_nothing_behind(east: Sandbox, tmp_path: Path) -> None:
+    east.store.create(node("n1", "4"))
+    folder = tmp_path / "members"
+    folder.mkdir()
+    app = FleetApp(replace(QUIET, look_s=0.01), folder=folder)
+    members: list[weakref.ref[WatchedCluster]] = []
+    async with serving(app) as asker:
+        task_count = len(asyncio.all_tasks())
+        for _ in range(3):
+            east.write_kubeconfig(folder / "east")
+            await asker.wait_for(JOB, best="east")
+            members.append(weakref.ref(app.fleet._members["east"]))
+            (folder / "east").unlink()
+            await asker.wait_for(JOB, best=None)
+
+        async def leftovers() -> list[object]:
+            return [*filter(None, (member() for member in members)), *list(asyncio.all_tasks())[task_count:]]
+
+        await asker.until(lambda objects: not objects, leftovers)

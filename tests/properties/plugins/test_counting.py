@@ -93,7 +93,7 @@ def with_lives(snapshot: Snapshot, lives: list[tuple[int, str | None]]) -> None:
     """Gives the running pods priorities and start times."""
     number = iter(lives)
     for row in snapshot.order.tolist():
-        for uid, pod in snapshot.pods[row].items():
+        for pod in snapshot.pods[row].values():
             priority, start_time = next(number)
             pod.spec.__dict__.clear()
             spec = msgspec.structs.replace(pod.spec, priority=priority)

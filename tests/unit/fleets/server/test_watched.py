@@ -171,13 +171,13 @@ async def test_a_member_is_stale_after_its_time_and_fresh_at_once(fleet, member,
 async def test_a_pod_or_a_node_that_cannot_be_read_closes_the_node(fleet, member, informers):
     job = workload_of(JOB)
     assert await _best(fleet, job) == "m1"
-    broken = pod("broken", node="n1")
-    broken["spec"]["volumes"] = "none"
-    _put(informers, SHARED_PODS, broken)
+    bad_pod = pod("bad", node="n1")
+    bad_pod["spec"]["volumes"] = "none"
+    _put(informers, SHARED_PODS, bad_pod)
     assert await _best(fleet, job) is None
     assert "cannot be read" in job.outcomes["m1"][1].reason
-    broken_node = node("n2", "4")
-    broken_node["spec"]["taints"] = "none"
-    _put(informers, SHARED_NODES, broken_node)
+    bad_node = node("n2", "4")
+    bad_node["spec"]["taints"] = "none"
+    _put(informers, SHARED_NODES, bad_node)
     assert member.statistics()["nodes"] == 2
     assert await _best(fleet, job) is None
