@@ -142,12 +142,12 @@ def wait_rejected(server: LightServer, process: ServerProcess, count: int) -> No
 
 
 def _wait(
-    server: LightServer, process: ServerProcess, count: int, done: str, count_of: Callable[[Statistics], int]
+    server: LightServer, process: ServerProcess, count: int, outcome: str, count_of: Callable[[Statistics], int]
 ) -> None:
     progress = Progress()
-    while (done_count := count_of(server.statistics())) < count:
-        if not process.is_running or progress.is_stalled(done_count, process.cpu_s(), time.monotonic()):
-            raise StallError(f"podium has {done} {done_count} of {count} pods and no more:\n{process.log_tail()}")
+    while (pod_count := count_of(server.statistics())) < count:
+        if not process.is_running or progress.is_stalled(pod_count, process.cpu_s(), time.monotonic()):
+            raise StallError(f"podium has {outcome} {pod_count} of {count} pods and no more:\n{process.log_tail()}")
         time.sleep(_POLL_S)
 
 
