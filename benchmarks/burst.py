@@ -12,7 +12,7 @@ from typing import Final
 from rich.table import Table
 
 from benchmarks.endpoints import wait_ready
-from benchmarks.light_server import LightServer
+from benchmarks.light_server import LightServer, Statistics
 from benchmarks.measure import Progress, StallError
 from benchmarks.nodes import node
 from benchmarks.processor_time import busy_s, noise, wait_quiet
@@ -133,10 +133,21 @@ class _Reading:
 
 def wait_bound(server: LightServer, process: ServerProcess, count: int) -> None:
     """Poll until so many pods have been bound. Raises: StallError."""
+    _wait(server, process, count, "bound", lambda statistics: len(statistics.waits_s or []))
+
+
+def wait_rejected(server: LightServer, process: ServerProcess, count: int) -> None:
+    """Poll until so many pods have a status that says why they fit nowhere. Raises: StallError."""
+    _wait(server, process, count, "rejected", lambda statistics: statistics.counts.get("patches", 0))
+
+
+def _wait(
+    server: LightServer, process: ServerProcess, count: int, outcome: str, count_of: Callable[[Statistics], int]
+) -> None:
     progress = Progress()
-    while (bound_count := len(server.statistics().waits_s or [])) < count:
-        if not process.is_running or progress.is_stalled(bound_count, process.cpu_s(), time.monotonic()):
-            raise StallError(f"podium has bound {bound_count} of {count} pods and no more:\n{process.log_tail()}")
+    while (pod_count := count_of(server.statistics())) < count:
+        if not process.is_running or progress.is_stalled(pod_count, process.cpu_s(), time.monotonic()):
+            raise StallError(f"podium has {outcome} {pod_count} of {count} pods and no more:\n{process.log_tail()}")
         time.sleep(_POLL_S)
 
 

@@ -17,14 +17,14 @@ from typing import Final
 import msgspec
 from rich.table import Table
 
-from benchmarks.burst import wait_bound
+from benchmarks.burst import wait_bound, wait_rejected
 from benchmarks.endpoints import wait_ready
 from benchmarks.light_server import LightServer
 from benchmarks.nodes import node
 from benchmarks.processor_time import wait_quiet
 from benchmarks.schedulers import start_podium
 from benchmarks.targets import Check, at_most
-from benchmarks.workloads import Workload
+from benchmarks.workloads import WORKLOADS, Workload, too_big
 
 WATCH, DECODE, QUEUE, SNAPSHOT, DECISION = "watch", "decode", "queue", "snapshot and cache", "decision"
 BINDING, STATUS, EVENT, ANSWERS = "binding POST", "status and deletions", "Event POST", "answers to writes"
@@ -49,7 +49,11 @@ SUBSYSTEMS: Final = (
 )
 """The rows of the table."""
 FUNCTIONS_SHOWN: Final = 5
-DEFAULT: Final = ["plain", "zone-spread", "pod-affinity", "preemption", "devices"]
+UNSCHEDULABLE: Final = Workload(
+    name="unschedulable", about="pods that fit nowhere, and the reasons in their status", pod_of=too_big, pods=2000
+)
+"""What a rejection costs, in the place of what is measured elsewhere beside such pods."""
+DEFAULT: Final = ["plain", "zone-spread", "pod-affinity", "preemption", "devices", UNSCHEDULABLE.name]
 """The workloads that are measured unless told otherwise."""
 NODES: Final = 5_000
 GOALS_MS: Final[Mapping[str, float]] = {
@@ -58,6 +62,7 @@ GOALS_MS: Final[Mapping[str, float]] = {
     "pod-affinity": 0.6,
     "preemption": 4.0,
     "devices": 2.0,
+    UNSCHEDULABLE.name: 0.3,
 }
 _MISSING_MAX: Final = 0.05
 
@@ -122,7 +127,10 @@ class Split(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a pod of one workload costs. `cpu_ms_per_pod` is measured without the sampler, `parts` with it."""
+    """What a pod of one workload costs; of `UNSCHEDULABLE`, what a rejection costs.
+
+    `cpu_ms_per_pod` is measured without the sampler, `parts` with it.
+    """
 
     workload: str
     nodes: int
@@ -156,6 +164,11 @@ def _rule(file: str) -> str | None:
     return _cache[file]
 
 
+def workload_named(name: str) -> Workload:
+    """Return the workload with that name."""
+    return UNSCHEDULABLE if name == UNSCHEDULABLE.name else WORKLOADS[name]
+
+
 def measure(workload: Workload, nodes: int, pods: int | None, binary: Path) -> tuple[Cost, Split]:
     """Bind a backlog twice on the light API server: as it is, and with the sampler. Raises: StallError, StartError."""
     count = workload.pods_that_fit(nodes, pods)
@@ -180,7 +193,7 @@ def _cpu_s(workload: Workload, nodes: int, pods: int, binary: Path, command: Seq
             wait_quiet(process)
             before_s = process.cpu_s()
             server.create(map(workload.pod, range(pods)))
-            wait_bound(server, process, pods)
+            (wait_rejected if workload is UNSCHEDULABLE else wait_bound)(server, process, pods)
             wait_quiet(process)
             return process.cpu_s() - before_s
         finally:

@@ -203,8 +203,12 @@ _TOO_BIG = 500
 def _unschedulable(node_count: int, pod_count: int) -> Iterator[Json]:
     """Of a high priority, so that they are tried before all others, and could preempt."""
     del node_count, pod_count
-    for number in range(_TOO_BIG):
-        yield _mark(pods.pod(f"too-big-{number:06}", "too-big", cpu=f"{nodes.CPUS + 1}", priority=10))
+    return (_mark(too_big(number, "too-big")) for number in range(_TOO_BIG))
+
+
+def too_big(number: int, app: str) -> Json:
+    """Make a pod that fits on no node."""
+    return pods.pod(f"{app}-{number:06}", app, cpu=f"{nodes.CPUS + 1}", priority=10)
 
 
 def _gated_pods(node_count: int, pod_count: int) -> Iterator[Json]:

@@ -125,10 +125,14 @@ class Stream:
         Raises: as `read`, and `Malformed` for a line that is too long.
         """
         while chunk := await self.read():
-            complete, newline, partial = chunk.rpartition(b"\n")
-            if newline:
-                lines = (bytes(self._rest) + complete).split(b"\n")
-                self._rest = bytearray(partial)
+            end = chunk.find(b"\n")
+            if end >= 0:
+                # `find` is several times as fast as `split`, which looks at each byte by itself.
+                lines, start = [bytes(self._rest) + chunk[:end]], end + 1
+                while (end := chunk.find(b"\n", start)) >= 0:
+                    lines.append(chunk[start:end])
+                    start = end + 1
+                self._rest = bytearray(chunk[start:])
                 return lines
             # The rest is extended in place, never copied: a line may arrive byte by byte.
             self._rest += chunk

@@ -17,11 +17,15 @@ from itertools import accumulate, repeat
 from operator import mul
 from typing import Final, Generic, Protocol, TypeVar
 
+import numpy as np
+
 LabelValues = tuple[str, ...]
 
 Exemplar = Sequence[tuple[str, str]]
 """Names and values of labels that lead to what was observed."""
 
+_RECENT_MAX: Final = 256
+"""Of one histogram's observations, so many are sorted into buckets at once."""
 EXEMPLAR_LENGTH_MAX: Final = 128
 """Of all names and values of an exemplar together, in characters."""
 
@@ -65,10 +69,11 @@ class Gauge(Counter):
 class Bounds:
     """The upper bounds of a histogram's buckets, ascending and without infinity, and their text in both formats."""
 
-    __slots__ = ("open_texts", "texts", "values")
+    __slots__ = ("array", "open_texts", "texts", "values")
 
     def __init__(self, *values: float) -> None:
         self.values = values
+        self.array = np.array(values, np.float64)
         self.texts = (*(number(value) for value in values), "+Inf")
         self.open_texts = (*(repr(float(value)) for value in values), "+Inf")
 
@@ -76,36 +81,56 @@ class Bounds:
 class Histogram:
     """Counts the observations at or below each bound.
 
-    Cost: 0.15 us per observation.
+    Cost: 0.1 us per observation: many are sorted into the buckets at once.
     """
 
-    __slots__ = ("_bounds", "_counts", "_values", "total")
+    __slots__ = ("_bounds", "_counts", "_recent", "_total", "_values")
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
         self._values = bounds.values
         self._counts = [0] * len(bounds.texts)
-        self.total = 0.0
+        self._recent: list[float] = []
+        self._total = 0.0
 
     @property
     def value(self) -> float:
         """The number of observations."""
-        return float(sum(self._counts))
+        return float(sum(self._counts) + len(self._recent))
+
+    @property
+    def total(self) -> float:
+        """The sum of the observations."""
+        self._settle()
+        return self._total
 
     def observe(self, value: float) -> None:
         """Count one observation."""
-        self._counts[bisect_left(self._values, value)] += 1
-        self.total += value
+        recent = self._recent
+        recent.append(value)
+        if len(recent) >= _RECENT_MAX:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Sort the recent observations into their buckets."""
+        recent = self._recent
+        if recent:
+            values = np.fromiter(recent, np.float64, len(recent))
+            indexes = self._bounds.array.searchsorted(values)
+            self._counts = (self._counts + np.bincount(indexes, minlength=len(self._counts))).tolist()
+            self._total = sum(recent, self._total)
+            recent.clear()
 
     def lines(self, name: str, labels: str, *, is_open: bool = False) -> list[str]:
         """Return the lines of the text format: cumulative buckets, sum, count."""
+        self._settle()
         head = f"{name}_bucket{{{labels}{',' if labels else ''}le="
         bounds = self._bounds.open_texts if is_open else self._bounds.texts
         lines = [
             f'{head}"{upper_bound}"}} {count}'
             for upper_bound, count in zip(bounds, accumulate(self._counts), strict=True)
         ]
-        lines.append(f"{name}_sum{_braces(labels)} {number(self.total)}")
+        lines.append(f"{name}_sum{_braces(labels)} {number(self._total)}")
         lines.append(f"{name}_count{_braces(labels)} {sum(self._counts)}")
         return lines
 
@@ -133,7 +158,7 @@ class ExemplarHistogram(Histogram, Generic[ObservedT]):
         """Count one observation, and keep what it was made of."""
         index = bisect_left(self._values, value)
         self._counts[index] += 1
-        self.total += value
+        self._total += value
         self._last[index] = subject, value
 
     def lines(self, name: str, labels: str, *, is_open: bool = False) -> list[str]:

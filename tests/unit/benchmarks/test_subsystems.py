@@ -6,8 +6,10 @@ from dataclasses import replace
 import pytest
 
 from benchmarks import subsystems
+from benchmarks.nodes import CPUS
 from benchmarks.sampled_run import Sampler
 from benchmarks.subsystems import Cost, Split, subsystem_of
+from benchmarks.workloads import WORKLOADS
 
 PODIUM = "/home/me/podium/podium/"
 COST = Cost(
@@ -93,6 +95,14 @@ def test_a_table_that_does_not_add_up_and_a_dear_pod_miss_their_targets() -> Non
     assert not missing.is_met
     assert not cpu.is_met
     assert subsystems.table([COST]).row_count == len(subsystems.SUBSYSTEMS) + 3
+
+
+def test_a_rejection_is_measured_with_pods_that_fit_nowhere() -> None:
+    workload = subsystems.workload_named("unschedulable")
+    pod = workload.pod(0)
+    assert int(pod["spec"]["containers"][0]["resources"]["requests"]["cpu"]) > CPUS
+    assert "unschedulable" in subsystems.DEFAULT
+    assert subsystems.workload_named("plain") is WORKLOADS["plain"]
 
 
 def test_the_dearest_functions_are_named_by_where_they_are() -> None:

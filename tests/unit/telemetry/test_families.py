@@ -35,6 +35,16 @@ def test_an_observation_on_a_bound_counts_as_below_it():
     assert samples["wait_seconds_count", ()] == 4
 
 
+def test_many_observations_are_each_counted_once():
+    family = histogram("wait_seconds", "Waiting.", Bounds(1, 2, 4))
+    for index in range(1_000):
+        family[()].observe(index % 5)
+        assert family[()].value == index + 1
+    samples = parse(family.lines())
+    assert [samples["wait_seconds_bucket", (("le", le),)] for le in ("1", "2", "4", "+Inf")] == [400, 600, 1000, 1000]
+    assert samples["wait_seconds_sum", ()] == family[()].total == 2000
+
+
 def test_exemplars_are_the_last_of_each_bucket_and_left_out_where_they_are_too_long():
     family = exemplar_histogram("wait_seconds", "Waiting.", Bounds(1, 2), lambda who: (("who", who),))
     for value, who in ((0.5, "a"), (0.75, 'b"'), (1.5, "c" * 200), (9, "d")):
@@ -73,7 +83,7 @@ def test_a_family_with_labels_shows_nothing_until_it_has_a_series():
     assert parse(family.lines()) == {("waiting", (("queue", "active"),)): 1}
 
 
-def test_a_wrong_number_of_label_values_is_refused():
+def test_a_wrong_indexof_label_values_is_refused():
     with pytest.raises(ValueError, match="queue"):
         counter("pods_total", "Pods.", "queue", "event")[("active",)]
 
@@ -88,7 +98,7 @@ def test_a_read_gauge_asks_its_owner_each_time():
     assert parse(family.lines())["waiting", (("queue", "backoff"),)] == 7
 
 
-def test_a_read_counter_without_a_label_shows_the_number_that_its_owner_gives():
+def test_a_read_counter_without_a_label_shows_the_indexthat_its_owner_gives():
     family = read_counter("lost_total", "Lost.")
     assert list(family.lines()) == []
     family.read_from(lambda: 3)
@@ -103,7 +113,7 @@ def test_any_label_value_reads_back_the_same(value):
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_any_number_reads_back_the_same(value):
+def test_any_indexreads_back_the_same(value):
     assert float(number(value)) == value
 
 
