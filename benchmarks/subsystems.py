@@ -180,7 +180,7 @@ def _cpu_s(workload: Workload, nodes: int, pods: int, binary: Path, command: Seq
             wait_quiet(process)
             before_s = process.cpu_s()
             server.create(map(workload.pod, range(pods)))
-            wait_bound(server, process, pods)
+            wait_bound(server, [process], pods)
             wait_quiet(process)
             return process.cpu_s() - before_s
         finally:
