@@ -70,7 +70,7 @@ def page(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_page_has_a_section_for_each_file_with_machine_command_and_figures(page: Path) -> None:
     text = page.read_text()
     assert text.count("\n## ") == 11
-    assert text.count("Some CPU 9000, 2 cores, 8 GiB, Linux 6.12.0, with Python 3.11.7") == 10
+    assert text.count("Some CPU 9000, 2 cores, 8 GiB, Linux 6.12.0, with Python 3.11.7") == 11
     assert "$ python -m benchmarks growth\n" in text
     assert "| plain | 5,000 | podium | 2,000 | 500 |" in text
     assert "| plain, 5,000 nodes: pods/s | ≥ 1.5× | 2× | met |" in text
