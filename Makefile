@@ -82,7 +82,7 @@ sim: $(VENV)/.dev-stamp  ## Simulate the whole scheduler in virtual time: SEEDS=
 	@$(BIN)/python -m tests.simulation --seeds $(SEEDS) --steps $(STEPS)
 
 sim-shards: $(VENV)/.dev-stamp  ## The same with three schedulers that divide the nodes: SEEDS=200 STEPS=2000
-	@$(BIN)/python -m tests.simulation --shards --seeds $(SEEDS) --steps $(STEPS)
+	@$(BIN)/python -m tests.simulation --shards --gangs --devices --seeds $(SEEDS) --steps $(STEPS)
 
 fgd: $(VENV)/.dev-stamp  ## Place the trace of the paper on FragmentationGradientDescent: TREE=a clone of its simulator
 	@$(BIN)/python -m tests.fgd --tree $(TREE)
@@ -122,7 +122,7 @@ bench: $(VENV)/.dev-stamp control-plane  ## Measure podium and kube-scheduler in
 	@$(if $(BENCH),,$(BIN)/python -m benchmarks claims)
 	@$(if $(BENCH),,$(BIN)/python -m benchmarks policies)
 
-bench-all: bench  ## That, the engine alone, its growth, forks, a fleet, start-up in a large cluster, a storm of events, bursts, estimates, plans, recorders (some 75 minutes)
+bench-all: bench  ## That, the engine alone, its growth, forks, a fleet, start-up in a large cluster, a storm of events, bursts, shards, a million nodes, estimates, plans, recorders (some 100 minutes)
 	@$(BIN)/python -m benchmarks in-process
 	@$(BIN)/python -m benchmarks growth
 	@$(BIN)/python -m benchmarks forks
@@ -132,6 +132,8 @@ bench-all: bench  ## That, the engine alone, its growth, forks, a fleet, start-u
 	@$(BIN)/python -m benchmarks start-up
 	@$(BIN)/python -m benchmarks storm
 	@$(BIN)/python -m benchmarks burst
+	@$(BIN)/python -m benchmarks shards
+	@$(BIN)/python -m benchmarks million
 	@$(BIN)/python -m benchmarks subsystems
 	@$(BIN)/python -m benchmarks estimator
 	@$(BIN)/python -m benchmarks recording --repeat 5

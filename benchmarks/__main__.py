@@ -26,6 +26,7 @@ from benchmarks import (
     light_server,
     machine,
     make_room,
+    million,
     neighbours,
     outlook,
     policy_cost,
@@ -35,6 +36,7 @@ from benchmarks import (
     recording,
     report,
     results,
+    shards,
     start_up,
     storm,
     subsystems,
@@ -285,6 +287,18 @@ def measure_bursts(options: argparse.Namespace) -> None:
     _show(list(burst.checks(figures)))
 
 
+def measure_shards(options: argparse.Namespace) -> None:
+    """One, two and three members of a group of shards on a light API server."""
+    nodes, pods = (options.nodes or [shards.NODES])[0], options.pods or shards.PODS
+    where = machine.describe()
+    bursts = shards.measure(nodes, pods, options.repeat, light_server.obtain(Progress()), _tell)
+    figures = shards.medians(_write_each(options, "shards", "bursts", where, bursts))
+    _console.print(shards.table(figures))
+    for note in shards.notes(figures, where["cores"]):
+        _console.print(f"! {note}")
+    _show(list(shards.checks(figures)))
+
+
 # ------------------------------------------------------------ the engine alone
 
 
@@ -344,6 +358,14 @@ def measure_fleets(options: argparse.Namespace) -> None:
     _console.print(fleets.table(costs))
     _show(fleets.checks(costs))
     _write(options, "fleets", {"machine": machine.describe(), "costs": asdict(costs)})
+
+
+def measure_million(options: argparse.Namespace) -> None:
+    """As many plain pods as nodes, 100,000 in one shard and a million in 16: time, and memory of a node."""
+    sizes_asked = million.sizes(options.nodes, options.pods)
+    costs = _write_each(options, "million", "costs", machine.describe(), million.measure(sizes_asked, _tell))
+    _console.print(million.table(costs))
+    _show(list(million.checks(costs)))
 
 
 def measure_forks(options: argparse.Namespace) -> None:
@@ -451,6 +473,7 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
     "start-up": measure_start_up,
     "storm": measure_storm,
     "burst": measure_bursts,
+    "shards": measure_shards,
     "neighbours": measure_neighbours,
     "estimator": measure_estimates,
     "in-process": measure_in_process,
@@ -460,6 +483,7 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
     "claims": measure_claims,
     "policies": measure_policies,
     "fleets": measure_fleets,
+    "million": measure_million,
     "forks": measure_forks,
     "make-room": measure_make_room,
     "outlook": measure_outlook,

@@ -96,20 +96,18 @@ def _burst(nodes: int, workload: Workload, pods: int, binary: Path) -> Burst:
         try:
             wait_ready(podium)
             server.create(map(workload.pod, range(pods, pods + _WARM_UP)))
-            wait_bound(server, process, _WARM_UP)
+            wait_bound(server, [process], _WARM_UP)
             wait_quiet(process)
             counts_before = server.statistics().counts
-            first = _Reading(process, server)
+            first = Reading([process], server)
             server.create(map(workload.pod, range(pods)))
-            wait_bound(server, process, _WARM_UP + pods)
-            last = _Reading(process, server)
+            wait_bound(server, [process], _WARM_UP + pods)
+            last = Reading([process], server)
             wait_quiet(process)
-            cpu_s = process.cpu_s() - first.podium_s
+            cpu_s = process.cpu_s() - sum(first.podiums_s)
         finally:
             process.stop()
         counts, waits_s = server.statistics().counts, server.statistics().waits_s or []
-    seconds = last.clock_s - first.clock_s
-    known_s = (last.podium_s - first.podium_s) + (last.server_s - first.server_s) + (last.own_s - first.own_s)
     return Burst(
         workload=workload.name,
         nodes=nodes,
@@ -117,37 +115,55 @@ def _burst(nodes: int, workload: Workload, pods: int, binary: Path) -> Burst:
         cpu_s=cpu_s,
         events=counts.get("events", 0) - counts_before.get("events", 0),
         conflicts=counts.get("conflicts", 0),
-        server_cores=(last.server_s - first.server_s) / seconds,
-        others_cores=max(0.0, (last.machine_s - first.machine_s - known_s) / seconds),
+        server_cores=last.server_cores_since(first),
+        others_cores=last.others_cores_since(first),
     )
 
 
-class _Reading:
-    """One moment: the clock, and the CPU time spent so far, all in seconds."""
+class Reading:
+    """One moment: the clock, and the CPU time spent so far, of each podium by itself; all in seconds."""
 
-    def __init__(self, podium: ServerProcess, server: LightServer) -> None:
+    def __init__(self, podiums: Sequence[ServerProcess], server: LightServer) -> None:
         self.clock_s, self.own_s = time.monotonic(), time.process_time()
-        self.podium_s, self.server_s = podium.cpu_s(), server.process.cpu_s()
+        self.podiums_s, self.server_s = [process.cpu_s() for process in podiums], server.process.cpu_s()
         self.machine_s = busy_s(Path("/proc/stat").read_text())
 
+    def server_cores_since(self, earlier: Reading) -> float:
+        """Return the cores that the light server has used since an earlier reading."""
+        return (self.server_s - earlier.server_s) / (self.clock_s - earlier.clock_s)
 
-def wait_bound(server: LightServer, process: ServerProcess, count: int) -> None:
+    def others_cores_since(self, earlier: Reading) -> float:
+        """Return the cores that other processes have used since an earlier reading."""
+        busy, busy_before = (
+            reading.machine_s - reading.own_s - reading.server_s - sum(reading.podiums_s) for reading in (self, earlier)
+        )
+        return max(0.0, (busy - busy_before) / (self.clock_s - earlier.clock_s))
+
+
+def wait_bound(server: LightServer, processes: Sequence[ServerProcess], count: int) -> None:
     """Poll until so many pods have been bound. Raises: StallError."""
-    _wait(server, process, count, "bound", lambda statistics: len(statistics.waits_s or []))
+    _wait(server, processes, count, "bound", lambda statistics: len(statistics.waits_s or []))
 
 
-def wait_rejected(server: LightServer, process: ServerProcess, count: int) -> None:
+def wait_rejected(server: LightServer, processes: Sequence[ServerProcess], count: int) -> None:
     """Poll until so many pods have a status that says why they fit nowhere. Raises: StallError."""
-    _wait(server, process, count, "rejected", lambda statistics: statistics.counts.get("patches", 0))
+    _wait(server, processes, count, "rejected", lambda statistics: statistics.counts.get("patches", 0))
 
 
 def _wait(
-    server: LightServer, process: ServerProcess, count: int, outcome: str, count_of: Callable[[Statistics], int]
+    server: LightServer,
+    processes: Sequence[ServerProcess],
+    count: int,
+    outcome: str,
+    count_of: Callable[[Statistics], int],
 ) -> None:
     progress = Progress()
     while (pod_count := count_of(server.statistics())) < count:
-        if not process.is_running or progress.is_stalled(pod_count, process.cpu_s(), time.monotonic()):
-            raise StallError(f"podium has {outcome} {pod_count} of {count} pods and no more:\n{process.log_tail()}")
+        cpu_s = sum(process.cpu_s() for process in processes if process.is_running)
+        dead = [process for process in processes if not process.is_running]
+        if dead or progress.is_stalled(pod_count, cpu_s, time.monotonic()):
+            tail = (dead or processes)[0].log_tail()
+            raise StallError(f"podium has {outcome} {pod_count} of {count} pods and no more:\n{tail}")
         time.sleep(_POLL_S)
 
 

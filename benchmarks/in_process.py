@@ -84,6 +84,7 @@ class FullCluster:
     """A cache full of nodes and the default profile; `attempt` is what the daemon's loop does between two awaits.
 
     Args:
+        nodes: as the informer has them, or how many of the usual kind.
         before: what there is beside the nodes; bound pods go to the cache, the rest to the listers.
         recorder: hears of each attempt, if there is one.
         profile: what is added to the default profile.
@@ -92,7 +93,7 @@ class FullCluster:
 
     def __init__(
         self,
-        nodes: int,
+        nodes: int | Iterable[Node],
         objects_before: Iterable[Json] = (),
         recorder: AttemptObserver | None = None,
         profile: Mapping[str, Any] = MappingProxyType({}),
@@ -102,8 +103,8 @@ class FullCluster:
         # The daemon's queue makes one for every pod, with or without a recorder, so making it is no cost of one.
         self._info = QueuedPodInfo(Pod(), 0.0, attempts=1)
         self._cache = Cache(_no_broken_object)
-        for number in range(nodes):
-            self._cache.put_node(msgspec.convert(node(number), Node))
+        for cluster_node in _usual_nodes(nodes) if isinstance(nodes, int) else nodes:
+            self._cache.put_node(cluster_node)
         handle_events = []
         for item in decode(objects_before):
             if isinstance(item, Pod):
@@ -122,6 +123,10 @@ class FullCluster:
             self._cache, handle.nominator, percentage_of_nodes_to_score=0, keeps_scores=recorder is not None
         )
         self.placed = 0
+
+    @property
+    def node_count(self) -> int:
+        return len(self._cache.snapshot())
 
     def attempt(self, pod: Pod) -> None:
         """Decide on the pod and assume it."""
@@ -150,6 +155,10 @@ class FullCluster:
             placement = self._engine.place(member_cycle, decision.node_name)
             assert placement.status is None, f"{member_cycle.pod.key}: {placement.status}"
             self.placed += 1
+
+
+def _usual_nodes(count: int) -> Iterator[Node]:
+    return (msgspec.convert(node(number), Node) for number in range(count))
 
 
 def _no_broken_object(item: Node | Pod, error: FieldError) -> None:
@@ -198,7 +207,7 @@ def measure_with_recorder(workload: Workload, nodes: int, attempts: int, rounds:
 
 
 def _rates_in_turn(backlogs: Sequence[_Backlog], rounds: int) -> list[Rate]:
-    with _settled_garbage_collector():
+    with settled_garbage_collector():
         for backlog in backlogs:
             backlog.warm_up()
         for _ in range(rounds):
@@ -243,7 +252,7 @@ def _cpu_s(cluster: FullCluster, pods: Sequence[Pod]) -> float:
 
 
 @contextmanager
-def _settled_garbage_collector() -> Iterator[None]:
+def settled_garbage_collector() -> Iterator[None]:
     """As the daemon does after its sync: keep the collector from walking over the cluster again and again."""
     thresholds = gc.get_threshold()
     settle()

@@ -16,10 +16,12 @@ from benchmarks import (
     estimates,
     growth,
     in_process,
+    million,
     plots,
     policy_cost,
     provisioning,
     report,
+    shards,
     start_up,
     storm,
     subsystems,
@@ -28,6 +30,8 @@ from benchmarks import (
 from benchmarks.results import (
     ApiServerResults,
     Bursts,
+    ClusterCosts,
+    DividedBursts,
     EstimatorResults,
     ProvisioningResults,
     Rates,
@@ -52,6 +56,8 @@ _START_UP: Final = "Start-up"
 _STORM: Final = "Event storm"
 _SUBSYSTEMS: Final = "What a pod costs"
 _BURSTS: Final = "Bursts"
+_SHARDS: Final = "Shards"
+_MILLION: Final = "A million"
 _ESTIMATES: Final = "Replica estimates"
 _PLANS: Final = "Plans of nodes to buy"
 
@@ -112,6 +118,19 @@ default plugins score, Events are written. The wait of a pod goes from its creat
 them; the rate is that until the last pod is bound, the CPU time that until podium is quiet. Server and podium share the
 machine. Medians.
 """
+_HOW_SHARDS = """\
+The burst of the section above, with one, two and three members of a group (`podium run --shards`, nodes divided one by
+one). "Pods per CPU second of the busiest" is the rate that the group would have with a core for each member and one for
+the server; every member reads all pods and nodes, which does not divide. Afterwards 200 more pods are created ten at a
+time beside `podium shadow`, which says how many a single scheduler of all nodes would have put on a node of a higher
+score ("elsewhere"); with one member these are nodes that the search of a part of the nodes missed. Medians.
+"""
+_HOW_MILLION = """\
+The engine alone in very large clusters: as many plain pods as nodes, all default scores. Shards are processes, each
+with the nodes and the pods that rendezvous hashing gives it. They take turns on the cores that there are; with a core
+for each, the cluster would take as long as its slowest shard. Memory is that of the process for each of its nodes,
+cache and snapshot included. CPU time, one run.
+"""
 _HOW_ESTIMATOR = """\
 Both servers follow the same API server and are asked in turn by Karmada's own client, each time for other amounts of
 cpu and memory. CPU time is that of the server, with four callers who ask as fast as they get answers; latencies are
@@ -150,6 +169,8 @@ def write(results: Path, docs: Path) -> Path:
         _STORM: _storm(read(results / "storm.json", Storms)),
         _SUBSYSTEMS: _subsystems(read(results / "subsystems.json", SubsystemCosts)),
         _BURSTS: _bursts(read(results / "burst.json", Bursts)),
+        _SHARDS: _shards(read(results / "shards.json", DividedBursts)),
+        _MILLION: _million(read(results / "million.json", ClusterCosts)),
         _ESTIMATES: _estimator(read(results / "estimator.json", EstimatorResults)),
         _PLANS: _provisioning(read(results / "provisioning.json", ProvisioningResults)),
     }
@@ -262,6 +283,24 @@ def _bursts(results: Bursts | None) -> Iterator[str]:
     yield markdown(burst.table(figures))
     yield "".join(f"- {note}\n" for note in burst.notes(figures))
     yield from _check_table(burst.checks(figures))
+
+
+def _shards(results: DividedBursts | None) -> Iterator[str]:
+    if results is None:
+        return
+    yield from _opening(_SHARDS, results, _HOW_SHARDS)
+    figures = shards.medians(results.bursts)
+    yield markdown(shards.table(figures))
+    yield "".join(f"- {note}\n" for note in shards.notes(figures, results.machine["cores"]))
+    yield from _check_table(shards.checks(figures))
+
+
+def _million(results: ClusterCosts | None) -> Iterator[str]:
+    if results is None:
+        return
+    yield from _opening(_MILLION, results, _HOW_MILLION)
+    yield markdown(million.table(results.costs))
+    yield from _check_table(million.checks(results.costs))
 
 
 def _estimator(results: EstimatorResults | None) -> Iterator[str]:

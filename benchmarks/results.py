@@ -12,7 +12,9 @@ from benchmarks.burst import Burst
 from benchmarks.estimates import Estimates
 from benchmarks.in_process import Rate
 from benchmarks.measure import Run
+from benchmarks.million import ClusterCost
 from benchmarks.provisioning import Planned
+from benchmarks.shards import DividedBurst
 from benchmarks.start_up import StartUp
 from benchmarks.storm import Phase
 from benchmarks.subsystems import Cost
@@ -55,6 +57,18 @@ class Bursts(Results, kw_only=True):
     """`burst.json`."""
 
     bursts: list[Burst]
+
+
+class ClusterCosts(Results, kw_only=True):
+    """`million.json`."""
+
+    costs: list[ClusterCost]
+
+
+class DividedBursts(Results, kw_only=True):
+    """`shards.json`."""
+
+    bursts: list[DividedBurst]
 
 
 class SubsystemCosts(Results, kw_only=True):

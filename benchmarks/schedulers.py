@@ -20,7 +20,8 @@ KUBE_SCHEDULER: Final = "kube-scheduler"
 PEER: Final = "peer"
 """A scheduler of others, made of kube-scheduler's code and more plugins."""
 
-RUN_PODIUM: Final = (sys.executable, "-m", "podium", "run")
+PODIUM_COMMAND: Final = (sys.executable, "-m", "podium")
+RUN_PODIUM: Final = (*PODIUM_COMMAND, "run")
 
 
 def configuration(profile: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:

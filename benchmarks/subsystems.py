@@ -193,7 +193,7 @@ def _cpu_s(workload: Workload, nodes: int, pods: int, binary: Path, command: Seq
             wait_quiet(process)
             before_s = process.cpu_s()
             server.create(map(workload.pod, range(pods)))
-            (wait_rejected if workload is UNSCHEDULABLE else wait_bound)(server, process, pods)
+            (wait_rejected if workload is UNSCHEDULABLE else wait_bound)(server, [process], pods)
             wait_quiet(process)
             return process.cpu_s() - before_s
         finally:

@@ -24,6 +24,7 @@ from podium.cli.options.configuration import (
 from podium.cli.options.leader_election import leader_election_options
 from podium.cli.options.own_names import as_default_scheduler_option, named_for_running
 from podium.cli.options.releases import as_the_server, release_asked
+from podium.cli.options.shards import as_shard, shard_options, take_shard_options
 from podium.cli.output import TEXT, output_option, print_value, say
 from podium.cli.planning import PROVIDERS, RULES, demand_rules
 from podium.config import (
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from podium.client.session import ApiSession
     from podium.daemon.doctor import Report
     from podium.provisioner.controller.app import ProviderName
+    from podium.shards import ShardIdentity
 
 _MARKS = {"ok": ("ok     ", "green"), "warning": ("warning", "yellow"), "error": ("error  ", "red")}
 
@@ -52,6 +54,7 @@ _MARKS = {"ok": ("ok     ", "green"), "warning": ("warning", "yellow"), "error":
 @as_default_scheduler_option
 @connection_options
 @leader_election_options
+@shard_options
 @click.option(
     "--provisioner",
     type=PROVIDERS,
@@ -90,7 +93,7 @@ def command(
     namespace: str,
     is_shadow: bool,
     output: str,
-    **leader_election: Any,
+    **options_by_name: Any,
 ) -> None:
     """Check credentials, permissions, versions, configuration and clocks, and advise what to do.
 
@@ -102,6 +105,9 @@ def command(
         raise click.UsageError(
             "--shadow and --provisioner are about different parts of podium: ask about one at a time"
         )
+    shards = take_shard_options(options_by_name, records=False, reloads=False)
+    if shards is not None and (is_shadow or provisioner is not None):
+        raise click.UsageError("--shards is about the scheduler, and not about --shadow or --provisioner")
     configure_logging(verbosity=0)
     report = Report()
     requirements = None
@@ -112,13 +118,13 @@ def command(
             provisioner,
             namespace=namespace,
             places_with_podium=demand_rules(rules, config, plugins),
-            leader_elect=leader_election["leader_elect"] is not False,
+            leader_elect=options_by_name["leader_elect"] is not False,
         )
-    names = named_for_running(config, leader_election, is_default_scheduler=is_default_scheduler)
+    names = named_for_running(config, options_by_name, is_default_scheduler=is_default_scheduler)
     if is_shadow or provisioner is not None:
         # It only reads, or writes under a name of its own, so there is nothing to compete with.
         # Neither schedules: a profile may be named after the scheduler that does.
-        names = named_for_running(config, leader_election, is_default_scheduler=True)
+        names = named_for_running(config, options_by_name, is_default_scheduler=True)
     try:
         good = readable_as_any(lambda release: usable(config, plugins, feature_gates, change=names, release=release))
     except BadConfiguration as error:
@@ -141,6 +147,7 @@ def command(
                 requirements,
                 (kubeconfig, context),
                 master,
+                shards,
                 is_default_scheduler=is_default_scheduler,
             )
         )
@@ -190,6 +197,7 @@ async def _examine(
     requirements: Needs | None,
     live: tuple[str | None, str | None],
     master: str | None,
+    shards: ShardIdentity | None,
     *,
     is_default_scheduler: bool,
 ) -> None:
@@ -213,6 +221,11 @@ async def _examine(
             return
         if release_asked() is None:
             good = await as_of_server(report, session, good)
+        if shards is not None:
+            try:
+                good = as_shard(good, shards)
+            except click.UsageError as error:
+                report.fail("configuration", error.message, "correct it, or run podium without --shards")
         report.ok("rules", f"podium decides as kube-scheduler {good.config.release.minor}")
         await examine(
             report,
@@ -222,6 +235,7 @@ async def _examine(
             clock,
             good.pod_groups,
             is_default_scheduler=is_default_scheduler,
+            is_shard=shards is not None,
         )
 
 

@@ -64,3 +64,8 @@ def leading(namespace: str, lease: str) -> Iterator[Permission]:
     yield Permission(_COORDINATION, "leases", "create", namespace)
     for verb in ("get", "update"):
         yield Permission(_COORDINATION, "leases", verb, namespace, lease)
+
+
+def sharing(namespace: str) -> Permission:
+    """Return the permission that a member of a group of shards needs beside those of leader election."""
+    return Permission(_COORDINATION, "leases", "list", namespace)

@@ -13,10 +13,10 @@ from typing import Any
 from podium.binder import ApiClient, EventRecorder, RunningPreemptions, WaitingPods
 from podium.client.dispatcher import Dispatcher
 from podium.client.informer_set import InformerSet
-from podium.client.permissions import RECORDING_EVENTS, Needs, Permission, leading, watching
+from podium.client.permissions import RECORDING_EVENTS, Needs, Permission, leading, sharing, watching
 from podium.client.session import ApiSession
 from podium.cluster import Cache
-from podium.config import KubeSchedulerConfiguration, PodGroupRules, Release
+from podium.config import KubeSchedulerConfiguration, LeaderElection, PodGroupRules, Release
 from podium.daemon.handle import PluginHandle
 from podium.daemon.handlers import BrokenObjects
 from podium.framework.contract.plugin import Plugin
@@ -82,6 +82,7 @@ def needs(
     *,
     serves: bool = True,
     pod_groups: PodGroupRules | None = None,
+    is_shard: bool = False,
 ) -> Needs:
     """Return the permissions and resources that podium needs with this configuration.
 
@@ -89,6 +90,7 @@ def needs(
         session: what the plugins are constructed with; no request is made through it.
         serves: whether the endpoints are served, and thus their users authenticated and authorized.
         pod_groups: how pods are scheduled in groups; None if they are not.
+        is_shard: whether it is a member of a group of shards, which reads the Leases of the others.
 
     Raises: PluginError if a plugin cannot be constructed.
     """
@@ -109,10 +111,7 @@ def needs(
     for resource, users in resources.items():
         for permission in watching(resource):
             permissions[permission] = users
-    election = config.leader_election
-    if election.leader_elect:
-        for permission in leading(election.resource_namespace, election.resource_name):
-            permissions[permission] = ["leader election"]
+    permissions.update(_of_leases(config.leader_election, is_shard=is_shard))
     for permission in _DOORS if serves else ():
         permissions[permission] = ["access to the endpoints"]
     return Needs(
@@ -120,6 +119,15 @@ def needs(
         {config.release.served(resource): tuple(users) for resource, users in resources.items()},
         metrics={source: tuple(users) for source, users in metrics.items()},
     )
+
+
+def _of_leases(election: LeaderElection, *, is_shard: bool) -> Iterator[tuple[Permission, list[str]]]:
+    namespace = election.resource_namespace
+    if election.leader_elect:
+        for permission in leading(namespace, election.resource_name):
+            yield permission, ["leader election"]
+    if is_shard:
+        yield sharing(namespace), ["shards"]
 
 
 def _reads_metrics(handle: PluginHandle) -> tuple[Permission, ...]:

@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 
 from podium.cluster import Snapshot
 from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.pod_groups import ChosenElsewhere
 from podium.framework.contract.status import Status
 from podium.framework.contract.steps import Steps, run_unasked
 from podium.framework.cycle.cycle import Cycle
@@ -136,7 +137,7 @@ class Engine:
         status = framework.run_reserve(state, pod, node_name) if framework.reserve else None
         waits: Mapping[str, float] = {}
         waits_for = ""
-        if status is None and framework.permit and self.asks_permit:
+        if status is None and framework.permit and self.asks_permit and state.find(ChosenElsewhere) is None:
             permit = framework.run_permit(state, pod, node_name)
             status, waits, waits_for = permit.status, permit.waits, permit.message
         # The pod may wait for minutes, and the verdicts on its nodes are of no more use.

@@ -1,8 +1,9 @@
 """Shards: keeps a member of a group of schedulers on the nodes that it owns.
 
 Runs at: PreFilter, Filter, PostFilter, Reserve, Bind.
-Verdict: UnschedulableAndUnresolvable for nodes of other members; Skip at Bind for the member's own nodes.
-Requeue: none; `daemon.shards` wakes all pods when the member gains nodes.
+Verdict: UnschedulableAndUnresolvable for nodes of other members, and for pods that need all nodes while the member that
+sees them changes; Skip at Bind for the member's own nodes.
+Requeue: none; `daemon.shards` wakes all pods when the member gains nodes or sees all.
 Cost: one gather over the rows, and a hash for each member to find the pod's role.
 Source: none; it is podium's own, and enabled by `podium run --shards`.
 """
@@ -26,6 +27,7 @@ _STATUSES: Final = {
     _NOT_CHOSEN: fwk.unresolvable("node(s) were not the one chosen for the pod"),
 }
 _NOT_YET: Final = fwk.unresolvable("preemption: only the member that sees all shards preempts")
+_NO_OVERSEER: Final = fwk.unresolvable("the shard that sees all nodes is changing")
 _PASSED_ON: Final = fwk.unschedulable()
 
 
@@ -59,9 +61,14 @@ class Shards(
     def pre_filter(
         self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
     ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
-        """Return Skip if the member sees all nodes for the pod."""
+        """Return Skip if the member sees all nodes for the pod, and UnschedulableAndUnresolvable if it may not yet."""
         role = self._state.role(pod)
+        if role is Role.ALL and not self._state.oversees:
+            return None, _NO_OVERSEER
         state.write(_Attempt(role, Visits.of(pod).node if role is Role.TARGET else ""))
+        if role is Role.TARGET:
+            # The member that chose the node has waited for the gang, whose other pods never come here.
+            state.write(fwk.ChosenElsewhere())
         return None, fwk.SKIP if role is Role.ALL else None
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
@@ -96,9 +103,12 @@ class Shards(
 
     def reserve(self, state: fwk.CycleState, pod: Pod, node_name: str) -> fwk.Status | None:
         """Reject a node that was given up during a long attempt, and note whose node it is."""
+        role = state.read(_Attempt).role
+        if role is Role.ALL and not self._state.oversees:
+            return _NO_OVERSEER
         if self._state.owns(node_name):
             return None
-        if state.read(_Attempt).role is not Role.ALL:
+        if role is not Role.ALL:
             return _STATUSES[_OTHER_SHARDS]
         state.write(_HandedOver())
         return None

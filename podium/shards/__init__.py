@@ -11,13 +11,14 @@ the same time, each sees the other's claim or is seen by it, so that at most one
 the Lease until the bindings that it allowed have ended.
 """
 
-from podium.shards.announcement import Announcement, MemberLease, ShardIdentity, unit_of
+from podium.shards.announcement import OVERSEER, Announcement, MemberLease, ShardIdentity, unit_of
 from podium.shards.membership import Membership, Ownership
-from podium.shards.pods import CONDITION, Role, Visits, owner_key, role_of, sees_all
+from podium.shards.pods import CONDITION, Role, Visits, needs_overseer, owner_key, role_of, sees_all
 from podium.shards.rendezvous import owner, ranking
 
 __all__ = [
     "CONDITION",
+    "OVERSEER",
     "Announcement",
     "MemberLease",
     "Membership",
@@ -25,6 +26,7 @@ __all__ = [
     "Role",
     "ShardIdentity",
     "Visits",
+    "needs_overseer",
     "owner",
     "owner_key",
     "ranking",

@@ -23,6 +23,8 @@ KEY: Final = "podium/shard-key"
 VIEWS: Final = "podium/shard-views"
 PROTOCOL: Final = "podium/shard-protocol"
 VERSION: Final = "podium/version"
+OVERSEER: Final = "overseer"
+"""The unit whose owner decides on the pods that need all nodes. It is handed over as nodes are."""
 PROTOCOL_SPOKEN: Final = "1"
 """Changes with the meaning of the annotations; members of another protocol keep off each other's nodes."""
 
@@ -70,10 +72,11 @@ class Announcement:
 
     def claims(self, node: Node) -> bool:
         """Return whether the member may act on the node by any of its views."""
-        if self.claims_all or not self.views:
-            return self.claims_all
-        unit = unit_of(node, self.shard_key)
-        return any(self.claims_by(view, unit) for view in self.views)
+        return self.claims_all or (bool(self.views) and self.claims_unit(unit_of(node, self.shard_key)))
+
+    def claims_unit(self, unit: str) -> bool:
+        """Return whether the member may act on the unit by any of its views."""
+        return self.claims_all or any(self.claims_by(view, unit) for view in self.views)
 
     def claims_by(self, view: View, unit: str) -> bool:
         """Return whether the view gives the unit to the member."""

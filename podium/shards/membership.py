@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from podium.objects.core import Node
-from podium.shards.announcement import Announcement, MemberLease, View, unit_of
+from podium.shards.announcement import OVERSEER, Announcement, MemberLease, View, unit_of
 
 
 @dataclass(slots=True)
@@ -41,12 +41,19 @@ class Ownership:
 
     def owns(self, node: Node) -> bool:
         """Return whether the member may decide on the node."""
+        is_given = self._is_given(unit_of(node, self.shard_key))
+        return is_given and not any(rival.claims(node) for rival in self.rivals)
+
+    @property
+    def oversees(self) -> bool:
+        """Whether the member may decide on the pods that need all nodes."""
+        return self._is_given(OVERSEER) and not any(rival.claims_unit(OVERSEER) for rival in self.rivals)
+
+    def _is_given(self, unit: str) -> bool:
         if not self.views or any(rival.claims_all for rival in self.rivals):
             return False
-        unit, claim = unit_of(node, self.shard_key), Announcement(self.member)
-        if not all(claim.claims_by(view, unit) for view in self.views):
-            return False
-        return not any(rival.claims(node) for rival in self.rivals)
+        claim = Announcement(self.member)
+        return all(claim.claims_by(view, unit) for view in self.views)
 
     def narrow_to(self, view: View, members: View) -> Ownership:
         """Return what is left while a new view is announced: nodes that it does not give up."""

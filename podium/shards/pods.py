@@ -2,7 +2,7 @@
 
 A pod goes to the member that its owner's hash ranks first. Where it fits nowhere, the member writes its name into a
 condition of the pod, and the next one in the ranking tries; once all have, the overseer places it on any node and may
-preempt. Pods whose rules reach over shards, and gangs, go to one member from the start that sees all nodes. It binds to
+preempt. Pods whose rules reach over shards, and gangs, go to the overseer from the start. It binds to
 its own nodes only: a pod that it places on another's is handed to the owner with that node in the condition, and the
 owner binds it there or refuses it.
 """
@@ -16,14 +16,14 @@ from typing import Final
 
 from podium.objects.core import Pod, PodCondition, PodSpec
 from podium.objects.coscheduling import GROUP_LABEL
+from podium.objects.errors import FieldError
 from podium.objects.pod_groups import group_of
-from podium.shards.announcement import NAME, View
+from podium.objects.requests import pod_requests
+from podium.shards.announcement import NAME, OVERSEER, View
 from podium.shards.rendezvous import owner, ranking
 
 CONDITION: Final = "podium/shards"
 """The type of the pod's condition in which members tell each other about the pod."""
-OVERSEER: Final = "overseer"
-"""The key whose owner sees all nodes for the pods of all others."""
 
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _DO_NOT_SCHEDULE: Final = "DoNotSchedule"
@@ -87,29 +87,27 @@ class Visits:
 _NO_VISITS: Final = Visits()
 
 
-def gang_of(pod: Pod) -> str:
-    """Return the group that the pod starts with; "" if it starts alone."""
-    if (group := group_of(pod)) is not None:
-        return f"group/{group}"
-    name = pod.metadata.labels.get(GROUP_LABEL)
-    return f"gang/{pod.metadata.namespace}/{name}" if name else ""
+def is_in_gang(pod: Pod) -> bool:
+    """Return whether the pod starts together with others."""
+    return group_of(pod) is not None or GROUP_LABEL in pod.metadata.labels
 
 
 def owner_key(pod: Pod) -> str:
-    """Return the key that decides on the pod's member: its gang, its controller, or the pod itself."""
-    if gang := gang_of(pod):
-        return gang
+    """Return the key that decides on the pod's member: its controller, or the pod itself."""
     controller = pod.metadata.controller
     return f"pod/{pod.uid}" if controller is None else f"owner/{controller.uid}"
 
 
-def sees_all(spec: PodSpec, shard_key: str) -> bool:
+def sees_all(spec: PodSpec, shard_key: str, is_device: Callable[[str], bool] = lambda _: False) -> bool:
     """Return whether the rules of such pods reach over shards, so that two members could break them together.
 
-    These are hard spreads, required terms over topologies that shards share, and claims for devices, which the nodes
-    of several shards may reach.
+    These are hard spreads, required terms over topologies that shards share, and devices, which the nodes of several
+    shards may reach.
+
+    Args:
+        is_device: whether an extended resource is one of devices, for which the scheduler makes a claim.
     """
-    if spec.resource_claims:
+    if spec.resource_claims or any(is_device(name) for name in _extended_resources(spec)):
         return True
     if any(rule.when_unsatisfiable == _DO_NOT_SCHEDULE for rule in spec.topology_spread_constraints):
         return True
@@ -124,22 +122,44 @@ def sees_all(spec: PodSpec, shard_key: str) -> bool:
     )
 
 
-def role_of(pod: Pod, member: str, members: View, shard_key: str, owner_of: Callable[[str], str]) -> Role:
+def _extended_resources(spec: PodSpec) -> list[str]:
+    try:
+        return [name for name in pod_requests(spec) if "/" in name]
+    except FieldError:
+        return []  # The handler of pods reports it.
+
+
+def needs_overseer(pod: Pod, shard_key: str, is_device: Callable[[str], bool]) -> bool:
+    """Return whether only a member that sees all nodes may decide on the pod, wherever it fits."""
+    # One member has all gangs: two that see all nodes would place two gangs on the same ones, and neither as a whole.
+    return is_in_gang(pod) or sees_all(pod.spec, shard_key, is_device)
+
+
+def role_of(
+    pod: Pod,
+    member: str,
+    members: View,
+    shard_key: str,
+    owner_of: Callable[[str], str],
+    *,
+    is_device: Callable[[str], bool] = lambda _: False,
+    oversees: bool = True,
+) -> Role:
     """Return what the member does with a pending pod.
 
     Args:
         members: those that are alive, this one included.
         owner_of: the member that the members' view gives a node to, by name; "" for an unknown node.
+        is_device: as in `sees_all`.
+        oversees: whether this member is the overseer now, if it is alone.
     """
     # Alone it decides as a scheduler without shards, preemption included.
-    if len(members) == 1:
+    if len(members) == 1 and oversees:
         return Role.ALL
     visits = Visits.of(pod)
     if visits.node and (target_owner := owner_of(visits.node)):
         return Role.TARGET if target_owner == member else Role.NONE
-    if gang := gang_of(pod):
-        return Role.ALL if owner(gang, members) == member else Role.NONE
-    if not sees_all(pod.spec, shard_key):
+    if not needs_overseer(pod, shard_key, is_device):
         # Looking it up in turn costs less than the whole ranking, which only pods need that have not fitted.
         if not visits.tried:
             return Role.HOME if owner(owner_key(pod), members) == member else Role.NONE

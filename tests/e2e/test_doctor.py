@@ -86,6 +86,12 @@ async def test_the_sandbox_is_fine_and_broken_configurations_and_servers_are_not
     assert status == 0, text
     assert {finding["check"] for finding in json.loads(text)["findings"]} == checks
 
+    status, text = await doctor(kubeconfig, "--shards", "podium", "--shard-member", "m1", "--output", "json")
+    assert (status, bad(text)) == (0, [])
+    status, text = await doctor(kubeconfig, "--shards", "podium", "--leader-elect=false", "--output", "json")
+    assert (status, [finding["check"] for finding in bad(text)]) == (3, ["configuration"])
+    assert "--shards needs leader election" in text
+
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nparallelism: 0\n")
     status, text = await doctor(kubeconfig, "--config", str(wrong), "--output", "json")

@@ -12,7 +12,7 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.shards:
         seeds = [options.seed] if options.seed is not None else range(options.first, options.first + options.seeds)
-        return _run_all(simulate_shards_quietly, [(seed, options.steps) for seed in seeds], options.processes)
+        return _run_all(simulate_shards_quietly, _jobs(seeds, options), options.processes)
     if options.seed is not None:
         history = simulate_quietly((options.seed, options.steps, options.devices, options.gangs), options.record)
         click.echo("\n".join(history.lines if options.show else history.lines[-_LINES_SHOWN:]))
@@ -41,8 +41,11 @@ def main(arguments: list[str] | None = None) -> int:
         click.echo(f"{_speed([history]):.0f} simulated hours per CPU hour")
         return int(history.violation is not None or not is_same)
     seeds = range(options.first, options.first + options.seeds)
-    jobs = [(seed, options.steps, options.devices, options.gangs) for seed in seeds]
-    return _run_all(simulate_quietly, jobs, options.processes)
+    return _run_all(simulate_quietly, _jobs(seeds, options), options.processes)
+
+
+def _jobs(seeds: Iterable[int], options: argparse.Namespace) -> list[tuple[int, int, bool, bool]]:
+    return [(seed, options.steps, options.devices, options.gangs) for seed in seeds]
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -20,7 +20,7 @@ from tests.simulation.observed import ObservedApp
 Json = dict[str, Any]
 
 DRIVER: Final = "gpu.example.com"
-_RESOURCE: Final = "example.com/gpu"
+RESOURCE: Final = "example.com/gpu"
 _API_VERSION: Final = "resource.k8s.io/v1"
 _MODELS: Final = ("large", "small")
 _DEVICES_MAX: Final = 4
@@ -54,7 +54,7 @@ class DeviceActors:
         """The class, templates and shared claims that are there at the start."""
         expression = f'device.driver == "{DRIVER}"'
         selectors = [{"cel": {"expression": expression}}]
-        self._create("DeviceClass", "gpu", {"selectors": selectors, "extendedResourceName": _RESOURCE})
+        self._create("DeviceClass", "gpu", {"selectors": selectors, "extendedResourceName": RESOURCE})
         for name in TEMPLATES:
             self._create("ResourceClaimTemplate", name, {"spec": {"devices": _devices(name)}}, namespaces=True)
         for name in _SHARED:
@@ -62,7 +62,7 @@ class DeviceActors:
 
     def act(self) -> str | None:
         """The drivers see to their nodes; then one action by chance."""
-        self._publish()
+        self.publish()
         return self._random.choices(list(self._actions), list(self._actions.values()))[0]()
 
     def rest(self) -> None:
@@ -76,7 +76,7 @@ class DeviceActors:
 
     def request_resource(self) -> str | None:
         """A pod without claims requests devices as an extended resource: podium makes the claim."""
-        return self._pod({_RESOURCE: self._random.choice("12")})
+        return self._pod({RESOURCE: self._random.choice("12")})
 
     def change_slice(self) -> str | None:
         """A device comes, goes or is tainted."""
@@ -112,7 +112,8 @@ class DeviceActors:
 
     # ------------------------------------------------------------ means
 
-    def _publish(self) -> None:
+    def publish(self) -> None:
+        """Have each node's driver publish its devices; those of nodes that are gone go, too."""
         nodes = {node["metadata"]["name"] for node in self._store.list("nodes")}
         slice_by_node = {
             item["spec"]["nodeName"]: item["metadata"]["name"] for item in self._store.list("resourceslices")
@@ -135,7 +136,7 @@ class DeviceActors:
             return None
         self.pods_made += 1
         pod = random_objects.random_pod(f"claimant-{self.pods_made}", self._random)
-        if _RESOURCE in entry:
+        if RESOURCE in entry:
             resources = pod["spec"]["containers"][0]["resources"]
             resources["requests"] |= entry
             resources["limits"] = entry
@@ -193,8 +194,8 @@ def check_devices(sandbox: Sandbox) -> None:
         }
         entries = spec.get("resourceClaims", ())
         names = [entry.get("resourceClaimName") or generated[entry["name"]] for entry in entries]
-        if _RESOURCE in random_objects.requests_of(pod):
-            names.append(status.get("extendedResourceClaimStatus", {}).get("resourceClaimName", _RESOURCE))
+        if RESOURCE in random_objects.requests_of(pod):
+            names.append(status.get("extendedResourceClaimStatus", {}).get("resourceClaimName", RESOURCE))
         for name in names:
             claim_object = claims.get((metadata["namespace"], name), {})
             users = claim_object.get("status", {}).get("reservedFor", ())

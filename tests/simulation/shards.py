@@ -1,7 +1,8 @@
 """Three schedulers that divide the nodes among them, with one API server between them, in virtual time.
 
 `python -m tests.simulation --shards` runs seeds. After every step no node has two owners or is overfull, and no pod has
-left its node; after every calm no pod waits that would fit, and the members have divided all nodes.
+left its node; after every calm no pod waits that would fit, and the members have divided all nodes. With `--gangs` some
+pods are members of gangs, with `--devices` some have claims for devices.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from podium.daemon.faces import FACES, stall_watch
 from podium.daemon.options import Options
 from podium.daemon.scheduler import Scheduler
 from podium.framework.profile.runtime import points_of
+from podium.objects.coscheduling import GROUP_LABEL
 from podium.plugins import IN_TREE
+from podium.plugins.contrib.coscheduling.plugin import Coscheduling
 from podium.plugins.shards import Shards
 from podium.plugins.shared.shard_state import ShardState
 from podium.sandbox.embedded import Sandbox
@@ -32,6 +35,8 @@ from tests.manifests import HOSTNAME, ZONE
 from tests.simulation import checkers, random_objects
 from tests.simulation.actors import Actors
 from tests.simulation.checkers import Violation
+from tests.simulation.devices import TEMPLATES, DeviceActors, check_devices, objects
+from tests.simulation.gangs import PERMIT_S, GangActors, check_no_gang_forgotten
 from tests.simulation.network import SimulatedLoop, client_name
 from tests.simulation.simulation import History, quietly, run_seed
 from tests.virtual_time import START_S, LoopClock
@@ -40,23 +45,29 @@ MEMBERS: Final = ("m1", "m2", "m3")
 CALM_EVERY: Final = 400
 _CALM_S: Final = 180
 _CATCH_UP_S: Final = 150
+_RIVALS_AFTER_S: Final = 60
 _KEYS: Final = (ZONE, HOSTNAME, "simulation/absent")
 _KILL, _STOP, _SPLIT, _REVIVE = 0.006, 0.003, 0.006, 0.05
 _SPLIT_S: Final = (1.0, 4.0, 9.0, 14.0, 40.0)
 _PODS = resource_named("pods")
-_PLUGINS = {**IN_TREE, Shards.name: Shards}
+_PLUGINS = {**IN_TREE, Coscheduling.name: Coscheduling, Shards.name: Shards}
 _TEXT = f"""
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
-profiles: [{{schedulerName: {random_objects.OURS}}}]
+profiles:
+- schedulerName: {random_objects.OURS}"""
+_GANGS = f"""
+  plugins: {{multiPoint: {{disabled: [{{name: PrioritySort}}], enabled: [{{name: Coscheduling}}]}}}}
+  pluginConfig: [{{name: Coscheduling, args: {{permitWaitingTimeSeconds: {PERMIT_S}}}}}]
 """
 
 
-def shard_of(member: str, shard_key: str) -> tuple[KubeSchedulerConfiguration, ShardIdentity]:
-    """Return the configuration and the identity of a member."""
+def shard_of(member: str, shard_key: str, *, gangs: bool) -> tuple[KubeSchedulerConfiguration, ShardIdentity]:
+    """Return the configuration and the identity of a member; with gangs, Coscheduling is enabled."""
     identity = ShardIdentity("shards", member, shard_key)
-    registry = {**IN_TREE_PLUGINS, Shards.name: points_of(Shards)}
-    return shard_configuration(load(_TEXT, "simulation", registry).config, identity), identity
+    registry = {**IN_TREE_PLUGINS, **{name: points_of(_PLUGINS[name]) for name in (Coscheduling.name, Shards.name)}}
+    text = _TEXT + (_GANGS if gangs else "")
+    return shard_configuration(load(text, "simulation", registry).config, identity), identity
 
 
 class Actions(Actors):
@@ -74,8 +85,8 @@ class Actions(Actors):
 class Member(App):
     """One daemon of the group, whose parts can be looked at."""
 
-    def __init__(self, name: str, shard_key: str, url: str, random: Random) -> None:
-        config, identity = shard_of(name, shard_key)
+    def __init__(self, name: str, shard_key: str, url: str, random: Random, *, gangs: bool = False) -> None:
+        config, identity = shard_of(name, shard_key, gangs=gangs)
         options = Options(master=url, secure_port=0, plugins=_PLUGINS, shards=identity)
         faces = (*(face for face in FACES if face is not stall_watch), self._look_on)
         super().__init__(config, options, clock=LoopClock(), random=random, faces=faces)
@@ -121,8 +132,9 @@ class Member(App):
 class ShardSimulation:
     """One run of a seed."""
 
-    def __init__(self, history: History, steps: int) -> None:
+    def __init__(self, history: History, steps: int, *, devices: bool, gangs: bool) -> None:
         self._history, self._steps = history, steps
+        self._has_devices, self._has_gangs = devices, gangs
         self._random = Random(history.seed)
         self._shard_key = _KEYS[history.seed % len(_KEYS)]
         self._members: dict[str, Member] = {}
@@ -137,9 +149,15 @@ class ShardSimulation:
             now=lambda: datetime.fromtimestamp(START_S + loop.time(), UTC),
             new_uid=lambda: f"{uids.getrandbits(64):016x}",
             history_limit=2000,
+            controllers=self._has_devices,
         ) as self._sandbox:
             self._actors = Actions(self._sandbox, self._network, self._random, restores=False)
             self._actors.furnish()
+            self._devices = DeviceActors(self._sandbox, self._history.seed) if self._has_devices else None
+            if self._devices is not None:
+                self._devices.furnish()
+            templates = TEMPLATES if self._has_devices else ()
+            self._gangs = GangActors(self._sandbox, self._history.seed, templates) if self._has_gangs else None
             self._pods = self._sandbox.store.collection(_PODS)
             self._cursor = self._pods.end
             async with anyio.create_task_group() as self._tasks:
@@ -156,10 +174,13 @@ class ShardSimulation:
     async def _step(self) -> None:
         await self._fate()
         self._read_changes()
-        line = self._actors.act()
+        actors = [actors for actors in (self._actors, self._devices, self._gangs) if actors is not None]
+        for line in [actor.act() for actor in actors]:
+            if line is not None:
+                self._tell(line)
         self._history.faults = self._actors.faults
-        if line is not None:
-            self._tell(line)
+        if self._devices is not None:
+            self._history.claimants = self._devices.pods_made
         await asyncio.sleep(self._random.choice((0.0, 0.001, 0.01, 0.1, 0.5, 1.5)))
         self._check()
 
@@ -208,7 +229,8 @@ class ShardSimulation:
     def _start(self, name: str) -> None:
         self._history.lives += 1
         self._tell(f"start {name}")
-        member = Member(name, self._shard_key, self._sandbox.url, Random(self._random.getrandbits(32)))
+        random = Random(self._random.getrandbits(32))
+        member = Member(name, self._shard_key, self._sandbox.url, random, gangs=self._has_gangs)
         self._members[name] = member
         token = client_name.set(name)
         self._tasks.start_soon(member.live)
@@ -221,6 +243,8 @@ class ShardSimulation:
         nodes = self._sandbox.store.list("nodes")
         check_one_owner(self._members.values(), nodes)
         check_no_node_overfull(self._sandbox.store.list("pods"), nodes)
+        if self._has_devices:
+            check_devices(self._sandbox)
         for member in self._members.values():
             _check_no_surprise(member)
 
@@ -249,6 +273,8 @@ class ShardSimulation:
                 elif member is None:
                     self._start(name)
             await asyncio.sleep(1.0)
+            if self._gangs is not None and second == _RIVALS_AFTER_S and (line := self._gangs.create_rivals()):
+                self._tell(line)
             self._check()
             if second >= _CATCH_UP_S:
                 self._check_divided()
@@ -257,7 +283,12 @@ class ShardSimulation:
             assert member.parts is not None
             if assumed_count := member.parts.cache.statistics()["assumed_pods"]:
                 raise Violation("assumed", f"{assumed_count} pods are still assumed by {member.name}")
-        check_nobody_forgotten(pods, nodes)
+        device_objects = objects(self._sandbox) if self._has_devices else []
+        check_nobody_forgotten(pods, nodes, device_objects)
+        if self._gangs is not None:
+            self._gangs.check_rivals()
+            check_no_gang_forgotten(self._sandbox, self._gangs.min_members, device_objects)
+            self._gangs.delete_rivals()
 
     def _check_divided(self) -> None:
         for node in self._sandbox.store.list("nodes"):
@@ -270,14 +301,14 @@ class ShardSimulation:
 
 
 def check_one_owner(members: Any, nodes: list[Any]) -> None:
-    """Of the members whose Leases are valid, one at most decides on a node."""
+    """Of the members whose Leases are valid, one at most decides on a node, and one on pods that need all nodes."""
+    active = [member for member in members if member.parts is not None and not member.ended.is_set() and member.may_act]
+    overseers = [member.name for member in active if member.shards.oversees]
+    if len(overseers) > 1:
+        raise Violation("one overseer", f"{' and '.join(overseers)} see all nodes")
     for node in nodes:
         name = node["metadata"]["name"]
-        owners = [
-            member.name
-            for member in members
-            if member.parts is not None and not member.ended.is_set() and member.may_act and member.shards.owns(name)
-        ]
+        owners = [member.name for member in active if member.shards.owns(name)]
         if len(owners) > 1:
             raise Violation("one owner", f"{' and '.join(owners)} own {name}")
 
@@ -296,15 +327,15 @@ def check_no_node_overfull(pods: list[Any], nodes: list[Any]) -> None:
             raise Violation("overfull", f"{name} holds {amounts} and offers {capacity}")
 
 
-def check_nobody_forgotten(pods: list[Any], nodes: list[Any]) -> None:
-    """After a calm, no pod waits that one scheduler of all nodes would place."""
+def check_nobody_forgotten(pods: list[Any], nodes: list[Any], device_objects: list[Any]) -> None:
+    """After a calm, no pod waits that one scheduler of all nodes would place; members of gangs may have to."""
     for pod in pods:
         spec = pod["spec"]
         if spec["schedulerName"] != random_objects.OURS or spec.get("nodeName") or spec.get("schedulingGates"):
             continue
-        if "deletionTimestamp" in pod["metadata"]:
+        if "deletionTimestamp" in pod["metadata"] or GROUP_LABEL in pod["metadata"].get("labels", {}):
             continue
-        checkers.check_fits_nowhere(pod, pods, nodes)
+        checkers.check_fits_nowhere(pod, pods, [*nodes, *device_objects])
 
 
 def _check_no_surprise(member: Member) -> None:
@@ -312,13 +343,13 @@ def _check_no_surprise(member: Member) -> None:
         raise Violation("surprise", member.surprises[0])
 
 
-def simulate_shards(seed: int, steps: int) -> History:
+def simulate_shards(seed: int, steps: int, *, devices: bool = False, gangs: bool = False) -> History:
     """Run a seed to its end, or to the first violation."""
     history = History(seed)
-    return run_seed(history, lambda: ShardSimulation(history, steps).run())
+    return run_seed(history, lambda: ShardSimulation(history, steps, devices=devices, gangs=gangs).run())
 
 
-def simulate_shards_quietly(job: tuple[int, int]) -> History:
-    """Run a seed for a number of steps, without the members' own log."""
-    seed, steps = job
-    return quietly(seed, lambda: simulate_shards(seed, steps))
+def simulate_shards_quietly(job: tuple[int, int, bool, bool]) -> History:
+    """Run a seed for a number of steps, with devices and with gangs or without, and without the members' own log."""
+    seed, steps, devices, gangs = job
+    return quietly(seed, lambda: simulate_shards(seed, steps, devices=devices, gangs=gangs))

@@ -14,11 +14,13 @@ import anyio
 import pytest
 from structlog.testing import capture_logs
 
+from podium.objects.coscheduling import GROUP_LABEL, MIN_MEMBER
 from podium.sandbox.embedded import Sandbox
 from podium.shards.announcement import PROTOCOL
 from tests import manifests
 from tests.manifests import HOSTNAME, ZONE
 from tests.simulation import random_objects
+from tests.simulation.devices import RESOURCE, DeviceActors, check_devices
 from tests.simulation.network import SimulatedLoop, client_name
 from tests.simulation.shards import Member, simulate_shards_quietly
 from tests.virtual_time import START_S
@@ -36,14 +38,14 @@ KEPT = {
 
 @pytest.mark.parametrize(("seed", "steps"), KEPT.items())
 def test_members_share_nodes_and_pods_whatever_happens(seed: int, steps: int) -> None:
-    history = simulate_shards_quietly((seed, steps))
+    history = simulate_shards_quietly((seed, steps, False, False))
     assert history.violation is None, "\n".join(history.lines[-25:])
     assert history.bound_count
     assert history.deaths
 
 
 def test_the_same_seed_makes_the_same_history() -> None:
-    first, second = (simulate_shards_quietly((5, 60)) for _ in range(2))
+    first, second = (simulate_shards_quietly((5, 60, False, False)) for _ in range(2))
     assert first.digest == second.digest
 
 
@@ -63,8 +65,8 @@ class Group:
     tasks: anyio.abc.TaskGroup
     members: list[Member] = field(default_factory=list)
 
-    def start(self, name: str, shard_key: str = HOSTNAME) -> Member:
-        member = Member(name, shard_key, self.sandbox.url, Random(len(self.members)))
+    def start(self, name: str, shard_key: str = HOSTNAME, *, gangs: bool = False) -> Member:
+        member = Member(name, shard_key, self.sandbox.url, Random(len(self.members)), gangs=gangs)
         self.members.append(member)
         token = client_name.set(f"{name} {len(self.members)}")
         self.tasks.start_soon(member.live)
@@ -199,5 +201,44 @@ def test_a_pod_that_fits_only_in_another_shard_is_placed_there() -> None:
         await group.wait_divided(30.0)
         group.create_pods(*(f"web-{number}" for number in range(NODES)), cpu="2500m")
         await group.wait_bound(NODES, 60.0)
+
+    in_virtual_time(test, hosts)
+
+
+def test_gangs_over_the_nodes_of_several_members_start_as_a_whole() -> None:
+    async def test(group: Group) -> None:
+        for number in (1, 2, 3):
+            group.start(f"m{number}", gangs=True)
+        await group.wait_divided(30.0)
+        for gang in ("train", "serve"):
+            for number in range(NODES // 2):
+                member = manifests.pod(f"{gang}-{number}", cpu="2500m", memory="64Mi")
+                member["metadata"] |= {"labels": {GROUP_LABEL: gang}, "annotations": {MIN_MEMBER: str(NODES // 2)}}
+                member["spec"]["schedulerName"] = random_objects.OURS
+                group.sandbox.store.create(member)
+        await group.wait_bound(NODES, 30.0)
+
+    in_virtual_time(test, hosts)
+
+
+def test_pods_that_request_devices_as_an_extended_resource_are_placed_on_nodes_of_all_members() -> None:
+    async def test(group: Group) -> None:
+        devices = DeviceActors(group.sandbox, 1)
+        devices.furnish()
+        devices.publish()
+        for number in (1, 2, 3):
+            group.start(f"m{number}")
+        await group.wait_divided(30.0)
+        count = sum(len(item["spec"]["devices"]) for item in group.sandbox.store.list("resourceslices"))
+        for number in range(count):
+            claimant = manifests.pod(f"web-{number}", cpu="100m", memory="64Mi")
+            claimant["spec"]["schedulerName"] = random_objects.OURS
+            claimant["spec"]["tolerations"] = [{"operator": "Exists"}]
+            resources = claimant["spec"]["containers"][0]["resources"]
+            resources["requests"] |= {RESOURCE: "1"}
+            resources["limits"] = {RESOURCE: "1"}
+            group.sandbox.store.create(claimant)
+        await group.wait_bound(count, 90.0)
+        check_devices(group.sandbox)
 
     in_virtual_time(test, hosts)

@@ -86,12 +86,15 @@ def take_shard_options(options: dict[str, Any], *, records: bool, reloads: bool)
 def as_shard(good: Usable, identity: ShardIdentity) -> Usable:
     """Return the configuration of a member: with the plugin Shards in every profile, and a Lease of its own.
 
-    Raises: UsageError if the configuration turns leader election off.
+    Raises: UsageError if the configuration turns leader election off, or schedules PodGroups as a whole.
     """
     from podium.plugins.shards import Shards
 
     if not good.config.leader_election.leader_elect:
         raise click.UsageError("--shards needs leader election, by which a member holds its Lease")
+    # The owner of a node sees one pod of a group, and would wait for the others.
+    if good.pod_groups is not None:
+        raise click.UsageError("--shards excludes the feature gate GenericWorkload")
     if Shards.name in good.plugins:
         raise click.UsageError(f"--shards: a plugin of the name {Shards.name} is its own")
     plugins: Mapping[str, Any] = {**good.plugins, Shards.name: Shards}

@@ -62,17 +62,19 @@ async def examine(
     pod_groups: PodGroupRules | None = None,
     *,
     is_default_scheduler: bool = False,
+    is_shard: bool = False,
 ) -> None:
     """Run all checks and add their findings to the report.
 
     Args:
         pod_groups: the rules for scheduling pods in groups; None if each pod is scheduled by itself.
         is_default_scheduler: True if podium is to take kube-scheduler's place, which may then hold the Lease.
+        is_shard: True if the configuration is that of a member of a group of shards.
     """
     if not await _check_api_server(report, session, clock):
         return
     try:
-        needs_of_config = needs(config, plugins, session, clock, pod_groups=pod_groups)
+        needs_of_config = needs(config, plugins, session, clock, pod_groups=pod_groups, is_shard=is_shard)
     except PluginError:
         return  # The command has reported the plugin error already, whether or not the API server can be reached.
     await _check_needs(report, session, needs_of_config)

@@ -18,6 +18,7 @@ from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError
 from podium.objects.core import Node, Pod
+from podium.objects.devices import DeviceClass
 from podium.objects.resource_types import NODES, PODS, EventResource
 from podium.objects.wire import BrokenObject
 from podium.plugins.shared.shard_state import ShardState
@@ -25,7 +26,7 @@ from podium.queues import SchedulingQueue
 from podium.server.election import Elector, LeaseLock
 from podium.server.election.shard_leases import ShardLeases
 from podium.server.wakeup import WakeUp
-from podium.shards import Announcement, Membership, Ownership, ShardIdentity, Visits, unit_of
+from podium.shards import OVERSEER, Announcement, Membership, Ownership, ShardIdentity, Visits, unit_of
 from podium.shards.announcement import View
 
 log = get_logger("shards")
@@ -33,6 +34,31 @@ log = get_logger("shards")
 SHARDS_CHANGED: Final = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "ShardsChanged")
 _PERIOD_S: Final = 1.0
 _CATCH_UP_S: Final = 1.0
+
+
+class DeviceClassWatch:
+    """Has the member divide its pods again when device classes change, by which some go to the overseer."""
+
+    def __init__(self, member: ShardMember) -> None:
+        self._member = member
+
+    def on_add(self, new: DeviceClass) -> None:
+        """Handle an added class."""
+        del new
+        self._member.has_other_devices = True
+
+    def on_update(self, old: DeviceClass, new: DeviceClass) -> None:
+        """Handle a changed class."""
+        if old.spec.extended_resource_name != new.spec.extended_resource_name:
+            self._member.has_other_devices = True
+
+    def on_delete(self, old: DeviceClass) -> None:
+        """Handle a deleted class."""
+        del old
+        self._member.has_other_devices = True
+
+    def on_broken(self, item: BrokenObject) -> None:
+        """Leave a class that cannot be decoded as it was."""
 
 
 class ShardMember:
@@ -67,6 +93,8 @@ class ShardMember:
         self._following_since_s = 0.0
         self._wake_up = WakeUp()
         self._changed_nodes: set[str] = set()
+        self.has_other_devices = False
+        """Set when device classes change: pods that request their resources may have another member now."""
         shards.use(Ownership(identity.member, identity.shard_key))
         self._doubts: frozenset[str] = frozenset()
 
@@ -89,6 +117,9 @@ class ShardMember:
                 is_done = True
             if self._changed_nodes:
                 await self._divide_placed()
+            if self.has_other_devices:
+                self.has_other_devices = False
+                await self._handler.divide_again(list(self._pods.list()))
             if is_done:
                 await self._wake_up.wait(_PERIOD_S)
 
@@ -164,9 +195,15 @@ class ShardMember:
         self._queue.move_all(SHARDS_CHANGED)
 
     def _is_settled(self, view: View) -> bool:
-        """Return whether no pod is assumed on a node that this member announces and the view does not give to it."""
+        """Return whether no pod is assumed on a node that this member announces and the view does not give to it.
+
+        Nor may one be assumed that this member as the overseer has decided on, if the view has another one.
+        """
         announcement, claim = self._membership.announcement, Announcement(self._identity.member)
+        stops_overseeing = announcement.claims_unit(OVERSEER) and not claim.claims_by(view, OVERSEER)
         for pod in self._cache.assumed_pods():
+            if stops_overseeing and self._shards.was_overseen(pod):
+                return False
             node = self._nodes.get(pod.node_name)
             if node is None or claim.claims_by(view, unit_of(node, self._identity.shard_key)):
                 continue

@@ -31,7 +31,13 @@ from podium.framework.contract.node_metrics import NodeMetrics
 from podium.framework.contract.pausing import FilterInterrupted, LongFilterPlugin, Turn
 from podium.framework.contract.placements import PlacementGeneratePlugin, PlacementScorePlugin
 from podium.framework.contract.plugin import Plugin, PreEnqueuePlugin, QueueSortPlugin, Scope
-from podium.framework.contract.pod_groups import Placement, ProposedGroup, SimulatedGroup, ThoroughSearch
+from podium.framework.contract.pod_groups import (
+    ChosenElsewhere,
+    Placement,
+    ProposedGroup,
+    SimulatedGroup,
+    ThoroughSearch,
+)
 from podium.framework.contract.post_filter import (
     AskingPostFilterPlugin,
     FilteredNodes,
@@ -65,6 +71,7 @@ __all__ = [
     "BindingInDoubt",
     "BindingWriter",
     "ChoosingPlugin",
+    "ChosenElsewhere",
     "Code",
     "CycleState",
     "EventRegistration",

@@ -40,6 +40,14 @@ class SimulatedGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class ChosenElsewhere:
+    """In the state of an attempt at a pod whose node another scheduler of a group has chosen.
+
+    That one has asked Permit, which is not asked again, and has written the pod's claims, which are used as they are.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class ThoroughSearch:
     """In the state of an attempt that looks for every way to place a pod.
 

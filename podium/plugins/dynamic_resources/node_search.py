@@ -123,12 +123,19 @@ class NodeSearch:
         mappings: tuple[RequestMapping, ...] = ()
         if special is not None:
             answer = special_claim_on(
-                node, special, pod, pod_devices.requests, bool(pod_devices.user_count), self._devices.class_for
+                node,
+                special,
+                pod,
+                pod_devices.requests,
+                bool(pod_devices.user_count),
+                self._devices.class_for,
+                is_written=pod_devices.are_written,
             )
             if isinstance(answer, fwk.Status):
                 return answer
             special_claim, mappings = answer
-            if special_claim is None and not pod_devices.user_count:
+            is_allocated = special.status.allocation is not None
+            if special_claim is None and not pod_devices.user_count and not is_allocated:
                 return None
         unavailable = [
             index for index in range(len(pod_devices.claims)) if not self._is_available(pod_devices, index, node)

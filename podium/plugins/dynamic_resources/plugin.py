@@ -145,6 +145,7 @@ class DynamicResources(
         if not pod_devices.claims:
             return None, fwk.SKIP
         self.devices.begin()
+        pod_devices.are_written = state.find(fwk.ChosenElsewhere) is not None
         pod_devices.was_reserved = any(claim.is_reserved_for(pod.uid) for claim in pod_devices.claims)
         pod_devices.ways_max = 0 if (search := state.find(fwk.ThoroughSearch)) is None else search.ways_max
         problem = self._prepare(pod_devices, is_simulated=is_simulated(state))

@@ -69,6 +69,7 @@ class PodDevices:
         statuses: the rejections of nodes so far, each once.
         error: the error of a node's Filter, which ends the attempt.
         is_elsewhere: true if a node has devices for the pod; None as long as no pool was broken.
+        are_written: true if another scheduler has chosen the node and written the claims for it.
         was_reserved: true if one of the claims was reserved for the pod when the attempt began.
         is_unreserved: true after Unreserve: the pod is not bound.
         claim_to_deallocate: the claim that PostFilter deallocates, in its state without the allocation.
@@ -92,6 +93,7 @@ class PodDevices:
     statuses: list[fwk.Status] = field(default_factory=list)
     error: fwk.Status | None = None
     is_elsewhere: bool | None = None
+    are_written: bool = False
     was_reserved: bool = False
     is_unreserved: bool = False
     claim_to_deallocate: ResourceClaim | None = None

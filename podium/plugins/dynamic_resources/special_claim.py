@@ -45,12 +45,17 @@ def special_claim_on(
     requests: Mapping[str, int],
     has_other_claims: bool,
     class_for: ClassFor,
+    *,
+    is_written: bool = False,
 ) -> tuple[ResourceClaim | None, tuple[RequestMapping, ...]] | fwk.Status:
     """Return the claim with its requests on a node, or the node's rejection; None if nothing is to be allocated there.
 
     Args:
         requests: the extended resources that the pod requests.
+        is_written: whether another scheduler has written the claim for the one node that it has chosen.
     """
+    if is_written and claim.status.allocation is not None:
+        return None, ()
     if claim.spec.devices.requests:
         return fwk.unresolvable("cannot schedule extended resource claim")
     classes: dict[str, str] = {}
@@ -60,6 +65,9 @@ def special_claim_on(
             classes[resource] = device_class.key
         elif resource not in node.node.status.allocatable:
             return fwk.unresolvable("cannot fit resource")
+    if is_written and classes:
+        # To allocate again would give the pod devices twice.
+        return fwk.unresolvable("the claim for extended resources has not been seen yet")
     if claim.status.allocation is not None or (not classes and not has_other_claims):
         return None, ()
     device_requests, mappings = requests_for(pod.spec, classes)

@@ -11,11 +11,12 @@ import numpy as np
 
 from podium.cluster import Snapshot
 from podium.cluster.snapshot import BoolArray
+from podium.devices.class_table import IMPLICIT_PREFIX
 from podium.framework import contract as fwk
 from podium.lib.change_log import ChangeLog
 from podium.objects.core import Node, Pod
-from podium.objects.resource_types import NODES
-from podium.shards import Ownership, Role, owner, role_of, unit_of
+from podium.objects.resource_types import DEVICE_CLASSES, NODES
+from podium.shards import Ownership, Role, Visits, needs_overseer, owner, role_of, unit_of
 
 
 async def _place_nowhere(pod: Pod, node_name: str) -> fwk.Status | None:
@@ -31,9 +32,9 @@ class ShardState:
     """
 
     def __init__(self, handle: fwk.Handle) -> None:
-        self._nodes = handle.lister(NODES)
+        self._nodes, self._device_classes = handle.lister(NODES), handle.lister(DEVICE_CLASSES)
         self.place: Callable[[Pod, str], Awaitable[fwk.Status | None]] = _place_nowhere
-        self._ownership = Ownership("", "")
+        self._ownership, self._oversees = Ownership("", ""), False
         self._column: BoolArray = np.zeros(0, np.bool_)
         self._node_log: ChangeLog[int] | None = None
         self._nodes_seen = 0
@@ -46,7 +47,7 @@ class ShardState:
 
     def use(self, ownership: Ownership) -> None:
         """Decide by this ownership from now on."""
-        self._ownership = ownership
+        self._ownership, self._oversees = ownership, ownership.oversees
         self._node_log = None
         self._is_owned.clear()
 
@@ -55,7 +56,28 @@ class ShardState:
         ownership = self._ownership
         if not ownership.members:
             return Role.NONE
-        return role_of(pod, ownership.member, ownership.members, ownership.shard_key, self.owner_of)
+        return role_of(
+            pod,
+            ownership.member,
+            ownership.members,
+            ownership.shard_key,
+            self.owner_of,
+            is_device=self._is_device,
+            oversees=self._oversees,
+        )
+
+    @property
+    def oversees(self) -> bool:
+        """Whether this member may decide on the pods that need all nodes now."""
+        return self._oversees
+
+    def was_overseen(self, pod: Pod) -> bool:
+        """Return whether only the overseer has decided on the pod."""
+        return bool(Visits.of(pod).tried) or needs_overseer(pod, self._ownership.shard_key, self._is_device)
+
+    def _is_device(self, resource: str) -> bool:
+        is_named = (item.spec.extended_resource_name == resource for item in self._device_classes.list())
+        return resource.startswith(IMPLICIT_PREFIX) or any(is_named)
 
     def holds(self, pod: Pod) -> bool:
         """Return whether this member decides on a pending pod."""

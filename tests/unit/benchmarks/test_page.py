@@ -12,7 +12,9 @@ from tests.unit.benchmarks import (
     test_burst,
     test_estimates,
     test_growth,
+    test_million,
     test_provisioning,
+    test_shards,
     test_start_up,
     test_storm,
     test_subsystems,
@@ -51,6 +53,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "plans": [asdict(test_provisioning.PODIUM), asdict(test_provisioning.OTHER)],
         },
         "burst": {"machine": MACHINE, "bursts": [asdict(test_burst.BURST)]},
+        "million": {"machine": MACHINE, "costs": [asdict(test_million.COST)]},
+        "shards": {"machine": MACHINE, "bursts": [asdict(test_shards.ONE), asdict(test_shards.THREE)]},
         "subsystems": {"machine": MACHINE, "costs": [asdict(test_subsystems.COST)]},
         "storm": {"machine": MACHINE, "phases": [asdict(phase) for phase in test_storm.PHASES]},
     }.items():
@@ -65,8 +69,8 @@ def page(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_page_has_a_section_for_each_file_with_machine_command_and_figures(page: Path) -> None:
     text = page.read_text()
-    assert text.count("\n## ") == 9
-    assert text.count("Some CPU 9000, 2 cores, 8 GiB, Linux 6.12.0, with Python 3.11.7") == 9
+    assert text.count("\n## ") == 11
+    assert text.count("Some CPU 9000, 2 cores, 8 GiB, Linux 6.12.0, with Python 3.11.7") == 11
     assert "$ python -m benchmarks growth\n" in text
     assert "| plain | 5,000 | podium | 2,000 | 500 |" in text
     assert "| plain, 5,000 nodes: pods/s | ≥ 1.5× | 2× | met |" in text

@@ -9,8 +9,10 @@ import pytest
 import yaml
 
 from podium.cli.options.configuration import Usable, usable
+from podium.cli.options.shards import as_shard
 from podium.client.permissions import Permission
 from podium.config import RELEASES, PodGroupRules
+from podium.shards import ShardIdentity
 from tests.rights import grants, needs_of
 
 pytestmark = pytest.mark.anyio
@@ -137,3 +139,13 @@ async def test_metrics_and_devices_need_rights_of_their_own(tmp_path: Path) -> N
         "KubernetesMetricsServer": ("NodeLoad", "TargetLoadPacking"),
         "LoadWatcher http://watcher": ("Peaks",),
     }
+
+
+async def test_a_member_of_shards_also_lists_the_leases_of_the_others() -> None:
+    good = as_shard(usable(None), ShardIdentity("podium", "m1", "zone"))
+    needs_alone, needs_of_member = await needs_of(good), await needs_of(good, is_shard=True)
+    assert needs_of_member.permissions.keys() - needs_alone.permissions.keys() == {
+        Permission("coordination.k8s.io", "leases", "list", good.config.leader_election.resource_namespace)
+    }
+    own_lease = Permission("coordination.k8s.io", "leases", "update", "kube-system", "podium-m1")
+    assert own_lease in needs_of_member.permissions

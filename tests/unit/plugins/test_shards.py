@@ -7,9 +7,11 @@ from msgspec.structs import replace
 
 from podium.framework import contract as fwk
 from podium.objects.core import Node, Pod
+from podium.objects.devices import DeviceClass, DeviceClassSpec
+from podium.objects.meta import ObjectMeta
 from podium.plugins.shards import Shards
 from podium.plugins.shared.shard_state import ShardState
-from podium.shards import Announcement, Ownership, Role, Visits, owner
+from podium.shards import OVERSEER, Announcement, Ownership, Role, Visits, owner
 from podium.testing import RecordingHandle
 from tests.builders import ZONE_LABEL, node, pod, snapshot_of
 
@@ -128,11 +130,10 @@ def test_a_node_that_was_given_up_during_the_attempt_is_not_reserved() -> None:
 @pytest.mark.anyio
 async def test_a_pod_for_another_members_node_is_handed_over() -> None:
     bench = ShardBench()
-    gang = next(
-        pod(f"g-{name}", labels={"scheduling.x-k8s.io/pod-group": f"g{name}"})
-        for name in range(100)
-        if owner(f"gang/default/g{name}", MEMBERS) == "m1"
-    )
+    overseer = owner(OVERSEER, MEMBERS)
+    bench.shards.use(Ownership(overseer, ZONE_LABEL, MEMBERS, (MEMBERS,)))
+    other = next(name for name in sorted(MEMBERS) if name != overseer)
+    gang = pod("g-0", labels={"scheduling.x-k8s.io/pod-group": "g"})
     placements: list[tuple[str, str]] = []
 
     async def place(subject: Pod, node_name: str) -> fwk.Status | None:
@@ -141,9 +142,33 @@ async def test_a_pod_for_another_members_node_is_handed_over() -> None:
 
     bench.shards.place = place
     state = attempt(bench, gang)
-    assert bench.plugin.reserve(state, gang, mine("m2")[0]) is None
-    assert await bench.plugin.bind(state, gang, mine("m2")[0]) is None
-    assert placements == [(gang.key, mine("m2")[0])]
+    assert bench.plugin.reserve(state, gang, mine(other)[0]) is None
+    assert await bench.plugin.bind(state, gang, mine(other)[0]) is None
+    assert placements == [(gang.key, mine(other)[0])]
     state = attempt(bench, gang)
-    assert bench.plugin.reserve(state, gang, mine()[0]) is None
-    assert await bench.plugin.bind(state, gang, mine()[0]) is fwk.SKIP
+    assert bench.plugin.reserve(state, gang, mine(overseer)[0]) is None
+    assert await bench.plugin.bind(state, gang, mine(overseer)[0]) is fwk.SKIP
+
+
+def test_the_overseer_decides_on_nothing_before_its_predecessor_has_let_go() -> None:
+    bench, gang = ShardBench(), pod("g-0", labels={"scheduling.x-k8s.io/pod-group": "g"})
+    overseer = owner(OVERSEER, MEMBERS)
+    bench.shards.use(Ownership(overseer, ZONE_LABEL, MEMBERS, (MEMBERS,)))
+    state = attempt(bench, gang)
+    settling = Announcement("former", ZONE_LABEL, (frozenset({"other"}), frozenset({"former"})))
+    bench.shards.use(Ownership(overseer, ZONE_LABEL, MEMBERS, (MEMBERS,), (settling,)))
+    _, status = bench.plugin.pre_filter(fwk.CycleState(), gang, bench.snapshot)
+    assert status is not None
+    assert status.code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    assert bench.plugin.reserve(state, gang, mine(overseer)[0]) == status
+
+
+def test_pods_that_request_devices_by_an_extended_resource_need_the_overseer() -> None:
+    device_class = DeviceClass(
+        metadata=ObjectMeta(name="gpu"), spec=DeviceClassSpec(extended_resource_name="example.com/gpu")
+    )
+    shards = RecordingHandle(snapshot_of(*NODES), [*NODES, device_class]).shared(ShardState)
+    shards.use(Ownership("m1", ZONE_LABEL, MEMBERS, (MEMBERS,)))
+    for resource, is_overseen in (("example.com/gpu", True), ("example.com/nic", False)):
+        containers = [{"name": "main", "resources": {"requests": {resource: "1"}}}]
+        assert shards.was_overseen(pod("web-1", spec={"containers": containers})) is is_overseen

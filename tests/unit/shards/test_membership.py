@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from podium.objects.core import Node
-from podium.shards.announcement import PROTOCOL_SPOKEN, Announcement, MemberLease, View, unit_of
+from podium.shards.announcement import OVERSEER, PROTOCOL_SPOKEN, Announcement, MemberLease, View, unit_of
 from podium.shards.membership import Membership, Ownership
 from tests.builders import ZONE_LABEL, node
 
@@ -124,12 +124,15 @@ class Process:
     ownership: Ownership
     renewed_at_s: float
     bindings: list[Node] = field(default_factory=list)
+    overseen_pods: int = 0
 
     def may_act(self, now_s: float) -> bool:
         return now_s < self.renewed_at_s + RENEW_DEADLINE_S
 
     def is_settled(self, view: View) -> bool:
         claim = Announcement(self.member)
+        if self.overseen_pods and not claim.claims_by(view, OVERSEER):
+            return False
         return all(claim.claims_by(view, unit_of(item, ZONE_LABEL)) for item in self.bindings)
 
 
@@ -166,6 +169,8 @@ class Group:
             self.write(process, membership.announcement)
         elif action < 0.3 and process.bindings:
             process.bindings.pop()
+        elif action < 0.35:
+            process.overseen_pods = int(process.ownership.oversees and not process.overseen_pods)
         elif action < 0.5:
             owned_nodes = [item for item in NODES if process.ownership.owns(item)]
             if owned_nodes:
@@ -201,6 +206,12 @@ class Group:
                 if process.may_act(self.now_s) and (process.ownership.owns(item) or item in process.bindings)
             ]
             assert len(owners) < 2, f"{owners} own {item.name}"
+        overseers = [
+            process.member
+            for process in self.live.values()
+            if process.may_act(self.now_s) and (process.ownership.oversees or process.overseen_pods)
+        ]
+        assert len(overseers) < 2, f"{overseers} see all nodes"
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -232,3 +243,4 @@ def test_after_a_while_of_quiet_every_node_has_an_owner() -> None:
             group.write(process, process.membership.announcement)
             group.follow(process, process.membership)
     assert all(any(process.ownership.owns(item) for process in group.live.values()) for item in NODES)
+    assert sum(process.ownership.oversees for process in group.live.values()) == 1

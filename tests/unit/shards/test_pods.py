@@ -59,9 +59,9 @@ def test_a_placed_pod_whose_node_is_gone_is_decided_on_anew() -> None:
     assert roles(with_visits(subject, Visits(node="n7"))) == roles(subject)
 
 
-def test_a_gang_has_one_member_that_sees_all() -> None:
-    gang = [pod(f"member-{number}", labels={"scheduling.x-k8s.io/pod-group": "g"}) for number in range(4)]
-    assert [roles(member) for member in gang] == [{Role.ALL: {owner("gang/default/g", MEMBERS)}}] * 4
+def test_all_gangs_have_one_member_that_sees_all_so_that_no_two_take_each_others_room() -> None:
+    members = [pod(f"{name}-0", labels={"scheduling.x-k8s.io/pod-group": name}) for name in "abcd"]
+    assert [roles(member) for member in members] == [{Role.ALL: {owner(OVERSEER, MEMBERS)}}] * 4
 
 
 def test_pods_whose_rules_reach_over_shards_go_to_the_overseer() -> None:

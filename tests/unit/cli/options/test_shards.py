@@ -34,6 +34,11 @@ def test_a_member_needs_leader_election() -> None:
         as_shard(replace(good, config=replace(good.config, leader_election=election)), IDENTITY)
 
 
+def test_pod_groups_as_a_whole_are_refused() -> None:
+    with pytest.raises(click.UsageError, match="excludes the feature gate GenericWorkload"):
+        as_shard(usable(None, feature_gates=("GenericWorkload=true",)), IDENTITY)
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
