@@ -71,7 +71,7 @@ def command(
     podium consolidate -f cluster.yaml --adopt-nodes --why node-7
     podium consolidate -f cluster.yaml --rules podium
 
-    For every node that stays there is all that keeps it. --adopt-nodes is for clusters without Karpenter.
+    The answer has everything that keeps each remaining node. Use --adopt-nodes in clusters without Karpenter.
     """  # noqa: D301
     click.get_current_context().with_resource(exit_130_at_sigint())
     question = Question(**options)

@@ -55,7 +55,9 @@ def command() -> None:
 @click.option("--master", help="The address of the API server; overrides the kubeconfig.")
 @click.option("--cases", type=FILE, help="Serve recorded cases as members, for trials.")
 @click.option("--bind-address", default="0.0.0.0", show_default=True, help="The IP address for gRPC.")
-@click.option("--server-port", type=click.IntRange(0, PORT_MAX), default=10352, show_default=True, help="Its port.")
+@click.option(
+    "--server-port", type=click.IntRange(0, PORT_MAX), default=10352, show_default=True, help="The port for gRPC."
+)
 @click.option("--grpc-auth-cert-file", type=FILE, default="", help="The gRPC certificate. Without it, plain text.")
 @click.option("--grpc-auth-key-file", type=FILE, default="", help="The private key of that certificate.")
 @click.option("--grpc-client-ca-file", type=FILE, default="", help="The CA of the client certificates.")

@@ -45,7 +45,7 @@ TOP: Final = 10
     "--top",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"Show so many rows of each table; nodes with equal verdicts share a row if there are more.  [default: {TOP}]",
+    help=f"Show N rows of each table; nodes with equal verdicts share a row if there are more.  [default: {TOP}]",
 )
 @click.option("--all", "shows_all", is_flag=True, help="Show every node on a row of its own.")
 @output_option()

@@ -79,7 +79,7 @@ _POLICIES = (
 _IGNORE_LABELS = click.option(
     "--ignore-unknown-labels",
     is_flag=True,
-    help="Leave out, with a warning, what is required of labels that no instance type has, instead of refusing it.",
+    help="Ignore, with a warning, requirements on labels that no instance type has, instead of refusing them.",
 )
 _OPTIONS = (
     _NODE_POOLS,

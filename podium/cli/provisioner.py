@@ -70,7 +70,7 @@ def command() -> None:
     default="10s",
     show_default=True,
     callback=duration,
-    help="How often to look for nodes that may go.",
+    help="How often to look for nodes to remove.",
 )
 @click.option(
     "--validate-after",

@@ -95,9 +95,9 @@ def command(
     counterfactual: bool,
     output: str,
 ) -> None:
-    """Decide again what a scheduler decided that ran with `podium run --record DIR`.
+    """Repeat the decisions that `podium run --record DIR` has recorded.
 
-    Of a recording by `podium record`, compare each binding with what podium would have chosen instead.
+    For a recording made by `podium record`, compare each binding with what podium would have chosen instead.
 
     Queue, cache, scheduling loop and plugins run as they did, in the recorded time and order, with no API server. The
     output says whether every decision is the recorded one, and names the first that is not.

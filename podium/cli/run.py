@@ -324,16 +324,16 @@ def _as_to_run(
 
 def _demand_page_served(*, has_live_page: bool, secure_port: int) -> None:
     if has_live_page and not secure_port:
-        raise click.UsageError("--ui: --secure-port=0 disables the endpoints, of which the page is one")
+        raise click.UsageError("--ui needs the endpoints, which --secure-port=0 disables")
 
 
 def _demand_sound_recording(
     record: Path | None, record_bytes: int | None, *, hashes_names: bool, reloads: bool
 ) -> None:
     if hashes_names and record is None:
-        raise click.UsageError("--hash-names is of --record")
+        raise click.UsageError("--hash-names needs --record")
     if record_bytes is not None and record is None:
-        raise click.UsageError("--record-max is of --record")
+        raise click.UsageError("--record-max needs --record")
     # A replay builds one scheduler, from the configuration in the header of the recording.
     if record is not None and reloads:
         raise click.UsageError("--record and --reload exclude each other: a recording is of one configuration")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "--nodes", type=click.IntRange(0, 100_000), default=0, show_default=True, help="The number of nodes at the start."
 )
 @click.option("--write-kubeconfig", type=click.Path(path_type=Path), help="Write a kubeconfig for it to this file.")
-@click.option("--seed", default=0, show_default=True, help="Which nodes.")
+@click.option("--seed", default=0, show_default=True, help="The same seed gives the same nodes.")
 @devices_option("Devices of every node, such as gpu=8: with a device class, and claims for them. Repeatable.")
 def command(port: int, nodes: int, write_kubeconfig: Path | None, seed: int, devices: tuple[DeviceKind, ...]) -> None:
     """Serve a Kubernetes API from memory, for trials. Ctrl-C stops it."""

@@ -60,7 +60,7 @@ def _recording(process: Callable[[Any, Any], None], flag: str, ctx: click.Contex
 @click.option(
     "--apply", cls=_InOrder, multiple=True, type=FILE, help="Add or replace the objects of a file or directory."
 )
-@click.option("--scale", cls=_InOrder, multiple=True, metavar="NS/KIND/NAME=N", help="Give a workload so many pods.")
+@click.option("--scale", cls=_InOrder, multiple=True, metavar="NS/KIND/NAME=N", help="Scale a workload to N pods.")
 @click.option("--remove", cls=_InOrder, multiple=True, metavar="KIND/[NS/]NAME", help="Delete an object.")
 @click.option(
     "--use-config", cls=_InOrder, multiple=True, type=FILE, help="Let another configuration decide from here on."
@@ -179,19 +179,16 @@ class _Steps:
         """Build the steps of the command line.
 
         Raises:
-            click.UsageError: --add-nodes and --like do not form pairs.
-            ClusterError: a step cannot be read.
+            click.UsageError: --add-nodes and --like do not form pairs, or a value has another form.
+            ClusterError: a file cannot be read.
         """
+        from podium.engine.errors import ClusterError
         from podium.insight.steps import NODES_MAX, Drain, add_nodes_of, number_in, remove_of, scale_of
 
         steps: list[Step] = []
         count: int | None = None
-        single: dict[str, Callable[[str], Step]] = {
-            "--scale": scale_of,
-            "--remove": remove_of,
-            "--apply": self._apply,
-            "--use-config": self._use_config,
-        }
+        of_text: dict[str, Callable[[str], Step]] = {"--scale": scale_of, "--remove": remove_of}
+        of_file: dict[str, Callable[[str], Step]] = {"--apply": self._apply, "--use-config": self._use_config}
         for flag, value in in_order:
             # The two belong together, and several of such pairs may be given.
             if (flag == "--like") != (count is not None):
@@ -207,8 +204,13 @@ class _Steps:
                 steps += self._file(value)
             elif flag == "--drain":
                 steps += map(Drain, value.split(","))
+            elif flag in of_file:
+                steps.append(of_file[flag](value))
             else:
-                steps.append(single[flag](value))
+                try:
+                    steps.append(of_text[flag](value))
+                except ClusterError as error:
+                    raise click.UsageError(f"--{error}") from error
         if count is not None:
             raise click.UsageError("give --add-nodes N and --like NODE one after the other")
         return steps

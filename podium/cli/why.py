@@ -95,7 +95,7 @@ def command(
     lease = options.pop("lease")
     running = take_running_podium(options)
     if running is not None and (clusters or kubeconfig or context or config or plugins or fix or cases is not None):
-        raise click.UsageError("--url asks a running podium, which has its own cluster and configuration, and no fixes")
+        raise click.UsageError("--url asks a running podium about its own cluster and configuration, without --fix")
     check_new_node_options(catalogues, node_pools)
     if catalogues and (not fix or cases is not None):
         raise click.UsageError("--catalogue goes with --fix, and not with --cases")

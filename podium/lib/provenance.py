@@ -38,7 +38,7 @@ def read_public_key(pem: bytes) -> PublicKey:
     try:
         key = load_pem_public_key(pem)
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise ProvenanceError(f"not a public key in PEM: {error}") from error
+        raise ProvenanceError("not a public key in PEM") from error
     if not isinstance(key, PublicKey):
         raise ProvenanceError("the key is neither Ed25519 nor ECDSA")
     return key

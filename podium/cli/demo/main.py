@@ -63,7 +63,8 @@ _PODS_PER_NODE_MAX = 10
     "--gangs",
     type=click.IntRange(min=0),
     default=0,
-    help="Pod groups, too, of three pods each, of which none starts without the others; and one that fits nowhere.",
+    help="Also create so many pod groups of three pods each, which start together or not at all, and one that fits "
+    "nowhere.",
 )
 @devices_option("Devices of every node, such as gpu=8, and more pods, with claims for them. Repeatable.")
 def command(

@@ -27,7 +27,11 @@ def logging_options(command: Callable[..., Any]) -> Callable[..., Any]:
     If the log is JSON, the error that ends the command is written as a log line.
     """
 
-    @click.option("--logging-format", type=click.Choice(["json", "text"]), help="By default text on a terminal.")
+    @click.option(
+        "--logging-format",
+        type=click.Choice(["json", "text"]),
+        help="The format of the log. By default text on a terminal, and json otherwise.",
+    )
     @click.option("-v", "--v", "verbosity", type=click.IntRange(0, 10), default=2, show_default=True, help="Verbosity.")
     @wraps(command)
     def logging_first(*args: Any, logging_format: str | None, verbosity: int, **options: Any) -> Any:

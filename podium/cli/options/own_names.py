@@ -31,8 +31,8 @@ def as_default_scheduler_option(command: Callable[..., Any]) -> Callable[..., An
         AS_DEFAULT_SCHEDULER,
         "is_default_scheduler",
         is_flag=True,
-        help="Take kube-scheduler's place: schedule pods that name no scheduler, and share its lease. Without a file, "
-        "names are kube-scheduler's then, and otherwise podium.",
+        help="Take kube-scheduler's place: schedule pods that name no scheduler, and share its lease. Without "
+        "--config, the profile and the lease then have kube-scheduler's names instead of podium's.",
     )
     return option(command)
 

@@ -70,7 +70,7 @@ def take_shard_options(options: dict[str, Any], *, records: bool, reloads: bool)
     group, member, shard_key = (options.pop(name) for name in ("shard_group", "shard_member", "shard_key"))
     if group is None:
         if member is not None or shard_key != ZONE:
-            raise click.UsageError("--shard-member and --shard-key are of --shards")
+            raise click.UsageError("--shard-member and --shard-key need --shards")
         return None
     # A replay would need the other members' Leases, and a configuration that is read again lacks the plugin.
     if records or reloads:

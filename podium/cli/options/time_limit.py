@@ -54,7 +54,7 @@ def time_limit_option(command: Callable[..., Any], default: str = _DEFAULT) -> C
         show_default=True,
         metavar="DURATION",
         callback=duration,
-        help="How long the question may take, such as 30s or 5m; 0 for any time. What was found by then is shown.",
+        help="The time limit of the question, such as 30s or 5m; 0 for none. What was found by then is shown.",
     )(run_with_limit)
 
 

@@ -81,8 +81,8 @@ def public_key(folder: Path) -> Path:
 def out(folder: Path, public_key: Path) -> Path:
     """All that is published for this kind of machine."""
     build = [sys.executable, "-m", "release", "--target", TARGET, "--twice", "--out", folder / "dist"]
-    more = ["--key", public_key.with_name("private.pem"), "--url", URL]
-    result = subprocess.run([*build, *more], cwd=ROOT, capture_output=True, text=True, check=False)
+    options = ["--key", public_key.with_name("private.pem"), "--url", URL]
+    result = subprocess.run([*build, *options], cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "built twice: the same bytes" in result.stdout
     return folder / "dist"

@@ -42,7 +42,7 @@ def test_pod_groups_as_a_whole_are_refused() -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["--shard-member", "m1"], "--shard-member and --shard-key are of --shards"),
+        (["--shard-member", "m1"], "--shard-member and --shard-key need --shards"),
         (["--shards", "Group"], "'Group' is not a name"),
         (["--shards", "g", "--shard-member", "a" * 64], "is not a name"),
         (["--shards", "g", "--shard-key", "a b"], "'a b' is not the key of a label"),
