@@ -13,13 +13,13 @@ from podium.provisioner.disruption.disruption_state import DisruptionState
 from podium.provisioner.reports.cases import CONSOLIDATE, Cases, read_settings
 from podium.provisioner.reports.consolidation_plan import ConsolidationOptions, plan_consolidation
 from podium.provisioner.state.reading import read_objects, time_of
-from tests.parity.plans import rows
+from tests.parity.plans import names, rows
 
 _EVERY = 5
 # c-delete-0002: what would replace a node is offered on demand only, and it is to be spot.
 # c-multi-0012: several nodes for several others leave less to save than one command after the other.
 _KEPT = ("c-delete-0002", "c-multi-0012")
-_NAMES = [row["id"] for row in rows() if row.get("kind") == CONSOLIDATE]
+_NAMES = names(CONSOLIDATE)
 _SEARCHES = (
     ConsolidationOptions(allow_m_to_n=True),
     ConsolidationOptions(search="greedy"),

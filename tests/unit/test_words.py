@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -102,19 +103,13 @@ CEILINGS: dict[str, tuple[int, int]] = {
 """By package: the most vague bindings, and the most functions that are named by one bare participle."""
 
 
-def bindings(tree: ast.AST) -> Iterator[str]:
-    """The names of parameters and local variables."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.arg):
-            yield node.arg
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
-            yield node.name
-
-
-def functions(tree: ast.AST) -> Iterator[str]:
-    return (node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+def binding(node: ast.AST) -> str | None:
+    """The name of the parameter or local variable that this binds, if any."""
+    if isinstance(node, ast.Name):
+        return node.id if isinstance(node.ctx, ast.Store) else None
+    if isinstance(node, ast.arg):
+        return node.arg
+    return node.name if isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) else None
 
 
 def is_participle(function: str) -> bool:
@@ -132,12 +127,25 @@ def trees(package: str) -> Iterator[ast.AST]:
         yield ast.parse(path.read_text())
 
 
+@cache
+def names_of(package: str) -> tuple[Counter[str], Counter[str]]:
+    """The vague bindings, and the functions that are named by a participle."""
+    vague, bare = Counter[str](), Counter[str]()
+    for tree in trees(package):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                bare[node.name] += is_participle(node.name)
+            elif (name := binding(node)) in VAGUE:
+                vague[str(name)] += 1
+    return vague, +bare
+
+
 def vague_names(package: str) -> Counter[str]:
-    return Counter(name for tree in trees(package) for name in bindings(tree) if name in VAGUE)
+    return names_of(package)[0]
 
 
 def participles(package: str) -> Counter[str]:
-    return Counter(name for tree in trees(package) for name in functions(tree) if is_participle(name))
+    return names_of(package)[1]
 
 
 def packages() -> list[str]:

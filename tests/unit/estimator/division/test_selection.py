@@ -1,7 +1,8 @@
 import pytest
 
+from podium.estimator.division import groups as division_groups
 from podium.estimator.division.errors import DivisionError
-from podium.estimator.division.groups import Group, best_groups
+from podium.estimator.division.groups import STEPS_MAX, Group, best_groups
 from tests.unit.estimator.division.fleets import AGGREGATED, DUPLICATED, DYNAMIC, binding, cluster, divide_into, static
 
 
@@ -57,7 +58,8 @@ def test_heaviest_combination_of_groups_wins_and_a_prefix_of_it_is_preferred():
     assert best_groups(groups, 1, 1, 3) == []
 
 
-def test_too_many_combinations_end_the_search():
+def test_too_many_combinations_end_the_search(monkeypatch):
+    monkeypatch.setattr(division_groups, "STEPS_MAX", STEPS_MAX // 20)
     groups = [Group(f"g{number:02}", 1, number) for number in range(40)]
     with pytest.raises(DivisionError, match="40 groups have too many combinations"):
         best_groups(groups, 20, 20, 20)
