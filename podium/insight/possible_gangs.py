@@ -80,7 +80,7 @@ class _Choices:
             return []
         if len(pods) < shortage:
             return None
-        pod, others = pods[0], pods[1:]
+        pod, other_pods = pods[0], pods[1:]
         for name in self._choices[pod.key]:
             if not self._attempts_left:
                 raise _LimitReachedError
@@ -88,6 +88,6 @@ class _Choices:
             next_world = world.fork()
             if next_world.place_without_preemption(restrict(pod, {HOSTNAME: name})).node is None:
                 continue
-            if (names := self.nodes(next_world, others, shortage - 1)) is not None:
+            if (names := self.nodes(next_world, other_pods, shortage - 1)) is not None:
                 return list(dict.fromkeys([name, *names]))
-        return self.nodes(world, others, shortage)
+        return self.nodes(world, other_pods, shortage)

@@ -46,6 +46,8 @@ _ATTEMPT_S: Final = 1e-6
 _DELETION_S: Final = 1e-3
 """The time from a decision to a deletion, which counts only against ends that are due at the same moment."""
 _TOGETHER_S: Final = 5e-4
+_ALLOCATION_S: Final = 0.1
+"""The time from the attempt that allocates a claim to its being written: other attempts come between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,8 @@ class Rehearsal(Trial):
     _schedule: list[tuple[float, int, Callable[[], None]]] = field(default_factory=list)
     """What is to come as a heap: its time, a serial number, and what carries it out."""
     _serial: Iterator[int] = field(default_factory=itertools.count)
+    _allocation_times_s: dict[str, float] = field(default_factory=dict)
+    """The time at which each claim got its devices, by its key."""
     _gang_failures: dict[str, tuple[int, int]] = field(default_factory=dict)
     _job_failures: dict[str, JobFailures] = field(default_factory=dict)
 
@@ -274,10 +278,20 @@ class Rehearsal(Trial):
         if gang is not None and len(gang.placed_members) < gang.min_count:
             self._attempt_gang(pod, gang)
             return True
+        claims = devices_claimed(self.world.store, pod) if pod.spec.resource_claims else ()
+        now_s = self.clock.now()
+        if any(now_s - self._allocation_times_s.get(claim.key, -math.inf) < _ALLOCATION_S for claim in claims):
+            # Until the scheduler has written which devices a claim has, no other pod of it gets a node.
+            self._note(Placement(pod, None, "another pod's claim to devices is being allocated"))
+            backoff_s = self.original.configuration.pod_initial_backoff_s
+            self._plan(now_s + backoff_s, partial(self.waiting.activate, pod.key))
+            return True
         try:
             placement = self.world.place_with_its_claims(self._with_claims(pod))
         except (ScheduleError, ClusterError) as error:
             placement = Placement(pod, None, str(error))
+        if placement.node is not None:
+            self._allocation_times_s |= {claim.key: now_s for claim in claims if claim.status.allocation is None}
         self._note(placement)
         return True
 

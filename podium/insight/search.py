@@ -422,7 +422,7 @@ class FixSearch:
         if not any(edit.object_kind == "Node" or edit.kind is EditKind.EVICT for edit in edits):
             return tuple(edits), best_node(self._engine, self._framework, pod)
         try:
-            with self._basis.edited(edits) as world:
+            with self._basis.world_after(edits) as world:
                 return tuple(edits), best_node(world.engine_to_ask, world.framework_for(pod), pod)
         except EditsDoNotApplyError:
             return candidate, None

@@ -57,7 +57,7 @@ class SearchBasis:
         return entry
 
     @contextmanager
-    def edited(self, edits: Sequence[Edit]) -> Iterator[Cluster]:
+    def world_after(self, edits: Sequence[Edit]) -> Iterator[Cluster]:
         """Yield the cluster after these edits, to be read within the context only.
 
         Edits of nodes that are there are taken back afterwards, so that their world needs no fork of its own.

@@ -74,6 +74,12 @@ class WaitingPods(FailedPods):
         """Note that a waiting pod was deleted."""
         self._queue.delete(pod)
 
+    def activate(self, key: str) -> None:
+        """Let the pod be tried at once, if it waits."""
+        pod = self._cluster().store.get(PODS, key)
+        if pod is not None and not pod.node_name:
+            self._queue.activate([pod])
+
     def is_gated(self, pod: Pod) -> bool:
         """Return whether a plugin keeps the pod from being attempted."""
         return self._queue.state_of(pod) is QueueState.GATED

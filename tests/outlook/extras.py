@@ -11,7 +11,8 @@ from tests.gang_manifests import COSCHEDULING, UPSTREAM
 from tests.manifests import HOSTNAME, ZONE, Json, pod
 from tests.outlook.times import GRACE_S, time_text
 
-_GANG: Final = "wait-train"
+GANG: Final = "wait-train"
+"""The name of the gang, with which those of its members begin."""
 _CLASS: Final = "local"
 
 
@@ -58,10 +59,13 @@ def _gang(chance: Random, objects: list[Json]) -> list[Json]:
     # No member waits for a preemption: those of gangs are not foreseen.
     spec["preemptionPolicy"] = "Never"
     cpu = f"{chance.choice((200, 700, 1400, 1900))}m"
-    members = gang_manifests.members(kind, size, _GANG, cpu=cpu, scheduler=None, **spec)
+    members = gang_manifests.members(kind, size, GANG, cpu=cpu, scheduler=None, **spec)
     for member in members:
-        member["metadata"]["labels"]["app"] = _GANG
-    group = [] if chance.random() < 0.05 else [gang_manifests.group(kind, minimum, _GANG)]
+        member["metadata"]["labels"]["app"] = GANG
+    group = [] if chance.random() < 0.05 else [gang_manifests.group(kind, minimum, GANG)]
+    for manifest in group:
+        # Coscheduling goes by the age of the group: younger than all pods, of which a scheduler hears when it starts.
+        manifest["metadata"]["creationTimestamp"] = time_text(1)
     return [*group, *(_waiting(member, index - 15) for index, member in enumerate(members))]
 
 
@@ -86,9 +90,11 @@ def _devices(chance: Random, objects: list[Json]) -> list[Json]:
             if chance.random() < 0.7:
                 claim = f"held-{name}-{index}"
                 holder["spec"]["resourceClaims"] = claiming(claim)
-                additions.append(_defaulted(held_claim(claim, {name: [f"gpu-{index}"]}, [holder["metadata"]["name"]])))
+                additions.append(
+                    _with_defaults(held_claim(claim, {name: [f"gpu-{index}"]}, [holder["metadata"]["name"]]))
+                )
     if chance.random() < 0.5:
-        additions.append(_defaulted(resource_claim("shared", exactly())))
+        additions.append(_with_defaults(resource_claim("shared", exactly())))
     uses = [workload_manifests.claims_from("one"), workload_manifests.claims_from("two")]
     uses += [claiming("shared")] * 2
     for index in range(chance.randint(1, 3)):
@@ -97,7 +103,7 @@ def _devices(chance: Random, objects: list[Json]) -> list[Json]:
     return additions
 
 
-def _defaulted(claim: Json) -> Json:
+def _with_defaults(claim: Json) -> Json:
     """The claim with the fields that an API server fills in: those of a claim never change."""
     (request,) = claim["spec"]["devices"]["requests"]
     exact = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}

@@ -108,6 +108,8 @@ def _fleet(name: str, random: Random, scenarios: Sequence[Json], configurations:
     submission = _perhaps_a_gang(random, _pods(random, scenarios, config), scenarios)
     workload = Workload(name, submission.pods, submission.objects)
     waiting = _waiting(random, scenarios, config)
+    if submission.objects:
+        waiting = [pod for pod in waiting if not _need_a_volume_controller(pod, scenarios)]
     typed_waiting = [read_manifest(pod, PODS) for pod in waiting]
     members, questions = [], {}
     for number, scenario in enumerate(scenarios):
@@ -151,7 +153,8 @@ def _perhaps_a_gang(random: Random, pods: list[Json], scenarios: Sequence[Json])
 def _need_a_volume_controller(pod: Json, scenarios: Sequence[Json]) -> bool:
     """Return whether the pod has a claim to storage that is not bound in some cluster.
 
-    kube-scheduler's code binds the pods of a gang before it answers, and would wait for a controller to bind the claim.
+    In a queue with a gang, kube-scheduler's code binds pods before it answers, and would wait for a controller to bind
+    the claim.
     """
     uses = (volume.get("persistentVolumeClaim") for volume in pod["spec"].get("volumes", ()))
     names = {use["claimName"] for use in uses if use is not None}

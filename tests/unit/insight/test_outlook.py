@@ -12,7 +12,7 @@ from podium.engine.errors import ManifestError
 from podium.insight.outlook import Outlook, PodOutlook, Verdict
 from podium.lib.clock import ManualClock
 from podium.lib.time_limit import TimeIsUpError, TimeLimit
-from tests.device_manifests import device_class, devices, exactly, resource_slice
+from tests.device_manifests import claiming, device_class, devices, exactly, resource_claim, resource_slice
 from tests.gang_manifests import COSCHEDULING, UPSTREAM, group, member, members, with_coscheduling
 from tests.manifests import HOSTNAME, ZONE, Json, node, pod
 from tests.workload_manifests import claims_from, device_claim_template
@@ -178,8 +178,8 @@ def test_a_pod_that_still_waits_must_leave_room_for_the_one_near_it() -> None:
 def test_a_pod_that_itself_never_gets_a_node_is_none_to_be_near() -> None:
     objects = [node("n1", "4"), running("service", "4")]
     near = waiting("web", "1", affinity=_near("db"))
-    gated = waiting("db", "1", labels={"app": "db"}, schedulingGates=[{"name": "example.com/quota"}])
-    assert only(outlook("default/web", *objects, gated, near)).verdict is Verdict.NEVER
+    gated_pod = waiting("db", "1", labels={"app": "db"}, schedulingGates=[{"name": "example.com/quota"}])
+    assert only(outlook("default/web", *objects, gated_pod, near)).verdict is Verdict.NEVER
     going = waiting("db", "1", labels={"app": "db"})
     going["metadata"]["deletionTimestamp"] = AT
     assert only(outlook("default/web", *objects, going, near)).verdict is Verdict.NEVER
@@ -193,11 +193,11 @@ def test_a_pod_that_itself_never_gets_a_node_is_none_to_be_near() -> None:
 def test_what_others_preempt_after_ends_may_open_a_node() -> None:
     once = running("once", "2", restartPolicy="Never", priority=10)
     low = running("low", "2", priority=-1)
-    asked = waiting("web", "4", priority=1000, preemptionPolicy="Never")
-    other = waiting("other", "3", priority=5)
-    entry = only(outlook("default/web", node("n1", "4"), once, low, asked, other))
+    subject = waiting("web", "4", priority=1000, preemptionPolicy="Never")
+    rival = waiting("rival", "3", priority=5)
+    entry = only(outlook("default/web", node("n1", "4"), once, low, subject, rival))
     assert ([end.pod for end in entry.ends], list(entry.nodes)) == (["default/once"], ["n1"])
-    alone = only(outlook("default/web", node("n1", "4"), once, low, asked))
+    alone = only(outlook("default/web", node("n1", "4"), once, low, subject))
     assert list(alone.ends) == []
 
 
@@ -393,3 +393,18 @@ def test_a_gang_that_does_not_fit_in_the_order_of_its_members_may_fit_otherwise(
     answer = outlook("default/train-0", *objects)
     assert {entry.verdict for entry in answer.pods} == {verdict}
     assert all(entry.nodes for entry in answer.pods) is (verdict is Verdict.LATER)
+
+
+def test_a_pod_that_shares_a_claim_is_tried_again_once_its_devices_are_known() -> None:
+    objects = [
+        node("n1", "3"),
+        device_class(),
+        resource_slice("n1", devices(1), node="n1"),
+        resource_claim("shared", exactly()),
+        *(waiting(name, "1", EARLIER, priority=5, resourceClaims=claiming("shared")) for name in ("a", "b")),
+        waiting("c", "1", EARLIER),
+    ]
+    assert {only(outlook(f"default/{name}", *objects)).verdict for name in "abc"} == {Verdict.NOW}
+    between = waiting("d", "1", EARLIER)
+    assert only(outlook("default/d", *objects, between)).verdict is Verdict.NOW
+    assert list(only(outlook("default/b", *objects, between)).victims) == ["default/d"]
