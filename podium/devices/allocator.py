@@ -7,9 +7,9 @@ v0.37.2.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Final
+from typing import Final, TypeAlias
 
 from podium.devices.allocated import AllocatedDevices
 from podium.devices.choices import Choices
@@ -22,7 +22,6 @@ from podium.devices.requests import ClaimData, GetClass, RequestReader
 from podium.devices.results import allocation_of
 from podium.devices.search import Search
 from podium.devices.step_budget import STEPS_MAX, StepBudget
-from podium.devices.valid_answers import LookUp
 from podium.objects.claims import AllocationResult, ResourceClaim
 
 _ANSWERS_MAX: Final = 64
@@ -33,6 +32,10 @@ class Refusal(enum.Enum):
 
     NOT_FOUND = "cannot allocate all claims"
     INVALID_POOLS = "invalid resource pools were encountered"
+
+
+LookUp: TypeAlias = Callable[[str, Mapping[str, str]], "tuple[AllocationResult, ...] | Refusal | None"]
+"""Returns the cached answer of a node, by its name and labels; None if there is none that is still valid."""
 
 
 class Allocator:
@@ -106,8 +109,21 @@ class Allocator:
         """
         if self._questions is None:
             return lambda _name, _labels: None
+        pools_by_node, version = self._inventory.derived, self._allocated.version
         question = self._question(self._questions, claims)
-        return self._questions.look_up(question, self._inventory, self._allocated)
+
+        def look_up(node_name: str, labels: Mapping[str, str]) -> tuple[AllocationResult, ...] | Refusal | None:
+            entry = pools_by_node.get(node_name)
+            if entry is None or entry[0] is not labels:
+                return None
+            pools: NodePools = entry[1]
+            cache = pools.answers.get(question)
+            if cache is None or cache[0] != version(pools.names):
+                return None
+            answer: tuple[AllocationResult, ...] | Refusal = cache[1]
+            return answer
+
+        return look_up
 
     def _question(self, questions: Questions, claims: Sequence[ResourceClaim]) -> Question:
         query = self._query

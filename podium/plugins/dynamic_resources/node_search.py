@@ -13,10 +13,10 @@ import numpy as np
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.config import DeviceRules
 from podium.devices import AllocationError, BrokenPoolError, Refusal, StepsExceededError
+from podium.devices.allocator import LookUp
 from podium.devices.availability import is_bound_or_may_be
 from podium.devices.extended_resources import RequestMapping
 from podium.devices.interruptible import Interruptible
-from podium.devices.valid_answers import LookUp
 from podium.framework import contract as fwk
 from podium.lib.clock import Clock
 from podium.objects.claims import AllocationResult, ResourceClaim
@@ -62,13 +62,12 @@ class NodeSearch:
                 node = nodes[row]
                 assert node is not None
                 # Hundreds of nodes are asked, and most answers are cached: a search is a generator, which costs more.
-                metadata = node.metadata
-                result = look_up(metadata.name, metadata.labels)
+                result = look_up(node.metadata.name, node.metadata.labels)
                 if result is not None:
-                    if result.__class__ is Refusal:
+                    if isinstance(result, Refusal):
                         numbers[position] = pod_devices.number_of(_REFUSED[result])
                     else:
-                        by_node[metadata.name] = NodeDevices(result)
+                        by_node[node.metadata.name] = NodeDevices(result)
                     if not position % _ROWS_PER_PAUSE:
                         yield None
                     continue

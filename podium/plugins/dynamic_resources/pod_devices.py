@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-import msgspec
 from msgspec.structs import replace
 
 from podium.cluster import IntArray
@@ -31,7 +30,8 @@ NO_MAPPINGS: Final = "nil or empty request mappings, no update of pod {pod} Exte
 _ALTERNATIVES_MAX: Final = 8
 
 
-class NodeDevices(msgspec.Struct, frozen=True, eq=False):
+@dataclass(eq=False, slots=True)
+class NodeDevices:
     """The devices for the pod on one node.
 
     Attributes:

@@ -70,16 +70,6 @@ class Cluster:
             where, allocation = self.held.pop(self.random.randrange(len(self.held)))
             where.remove(allocation)
 
-    def hand_over(self) -> None:
-        """Count an allocation elsewhere, as when its claim is written: in both places for a moment."""
-        if self.held:
-            index = self.random.randrange(len(self.held))
-            where, allocation = self.held[index]
-            other = self.base if where is self.allocated else self.allocated
-            other.add(allocation)
-            where.remove(allocation)
-            self.held[index] = other, allocation
-
     def cached_answer(self, node: str, claims: Any) -> Any:
         allocator = Allocator(self.inventory, CLASSES.get, self.allocated, Random(1), 0, self.questions)
         return allocator.cached_answers(claims)(node, self.labels[node])
@@ -101,7 +91,7 @@ def test_a_kept_answer_is_the_one_that_would_be_found_anew(seed: int) -> None:
     random = Random(seed)
     cluster = Cluster(random)
     for _ in range(150):
-        random.choice((cluster.change_slice, cluster.change_labels, cluster.free, cluster.hand_over, lambda: None))()
+        random.choice((cluster.change_slice, cluster.change_labels, cluster.free, lambda: None))()
         claims = random.choice(CLAIMS)
         for node in NODES:
             early = cluster.cached_answer(node, claims)
