@@ -69,6 +69,7 @@ ELSEWHERE: Final = {
     "docs/policies.md": "integration/examples/test_policies.py",
     "docs/questions.md": "integration/examples/test_questions.py",
     "docs/shards.md": "integration/cli/test_shards_command.py",
+    "docs/upgrade.md": "e2e/test_upgrade_page.py",
 }
 """What is shown there goes on until it is stopped, or is made by the test's own program."""
 KARPENTER: Final = "/apis/karpenter.sh/v1"
