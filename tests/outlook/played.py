@@ -79,7 +79,7 @@ class CheckedOutlooks:
     """One cluster, and the answers that did not hold.
 
     Attributes:
-        races: those of a cluster in which pods on several nodes end at one moment: no object says which first.
+        races: those of a cluster in which preempted pods end at one moment: no object says which first.
     """
 
     seed: int
@@ -134,12 +134,12 @@ def check_outlooks(seed: int) -> CheckedOutlooks:
 
 
 def _have_ends_at_one_moment(answers: Iterable[PodOutlook]) -> bool:
-    """Whether preemptions at one time end pods on several nodes."""
-    nodes: dict[float | None, set[str]] = {}
+    """Whether preemptions at one time end several pods."""
+    victims: dict[int, set[str]] = {}
     for answer in answers:
-        if answer.verdict is Verdict.AFTER_PREEMPTION:
-            nodes.setdefault(answer.by_s, set()).add(answer.node)
-    return any(len(of_moment) > 1 for of_moment in nodes.values())
+        if answer.by_s is not None:
+            victims.setdefault(round(answer.by_s), set()).update(answer.victims)
+    return any(len(of_moment) > 1 for of_moment in victims.values())
 
 
 def _play_of_comers(
