@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
@@ -32,12 +32,16 @@ class PodUsage:
     """The resources that a pod uses on its node.
 
     Units: cpu in milli, everything else as counted by its quantity.
+
+    Attributes:
+        follows_from_spec: True if it is the usage of every pod with the same spec (`usual_usage`).
     """
 
     requests: Mapping[str, int]
     nonzero_cpu_milli: int
     nonzero_memory_bytes: int
     host_ports: tuple[HostPort, ...]
+    follows_from_spec: bool = field(default=False, compare=False)
 
 
 @once_per_spec
@@ -96,12 +100,4 @@ def usual_usage(spec: PodSpec) -> PodUsage:
     """Return the usage of a pod that is not being resized. Raises: FieldError: a quantity cannot be parsed."""
     pod = Pod(spec=spec)
     cpu_milli, memory_bytes = nonzero_requests_on_node(pod)
-    return PodUsage(requests_on_node(pod), cpu_milli, memory_bytes, host_ports(spec))
-
-
-def is_usual(usage: PodUsage, spec: PodSpec) -> bool:
-    """Return whether `usual_usage` gives back this usage."""
-    try:
-        return usual_usage(spec) is usage
-    except FieldError:
-        return False
+    return PodUsage(requests_on_node(pod), cpu_milli, memory_bytes, host_ports(spec), follows_from_spec=True)

@@ -6,7 +6,7 @@ others are remembered with the specs (`podium.cluster.pod_usage`), and are not k
 
 from __future__ import annotations
 
-from podium.cluster.pod_usage import PodUsage, is_usual, usual_usage
+from podium.cluster.pod_usage import PodUsage, usual_usage
 from podium.objects.core import Pod
 
 
@@ -28,7 +28,7 @@ class PodUsages:
 
     def put(self, row: int, pod: Pod, usage: PodUsage) -> None:
         """Note the usage of a pod on the row, in place of an earlier one."""
-        if not is_usual(usage, pod.spec):
+        if not usage.follows_from_spec:
             self._unusual[row, pod.uid] = usage
         elif self._unusual:
             self._unusual.pop((row, pod.uid), None)

@@ -33,9 +33,11 @@ def test_the_files_exist() -> None:
 
 
 def test_the_longest_begin_and_a_file_stays_together_unless_it_may_be_divided() -> None:
-    whole, divided = (next(path for path in LONGEST if (path in DIVIDED) is may_be) for may_be in (False, True))
+    undivided, divided = (next(path for path in LONGEST if (path in DIVIDED) is may_be) for may_be in (False, True))
     names = [f"tests/a.py::test_{number}" for number in range(9)]
-    names += [f"{divided}::test_{number}" for number in range(2)] + [f"{whole}::test_{number}" for number in range(5)]
+    names += [f"{divided}::test_{number}" for number in range(2)] + [
+        f"{undivided}::test_{number}" for number in range(5)
+    ]
     workers = [Worker("one"), Worker("two")]
     options = SimpleNamespace(tx=["popen", "popen"], loadscopereorder=True)
     config = SimpleNamespace(option=options, getvalue=lambda name: getattr(options, name))
@@ -45,6 +47,6 @@ def test_the_longest_begin_and_a_file_stays_together_unless_it_may_be_divided() 
         scheduler.add_node_collection(worker, names)
     scheduler.schedule()
     first, second = ([names[index] for index in worker.indices] for worker in workers)
-    assert first == [f"{whole}::test_{number}" for number in range(5)]
+    assert first == [f"{undivided}::test_{number}" for number in range(5)]
     assert second == [f"{divided}::test_0", f"{divided}::test_1"]
     assert list(scheduler.workqueue) == ["tests/a.py"]

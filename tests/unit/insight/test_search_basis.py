@@ -43,8 +43,8 @@ def _pod(random: Random, name: str) -> Json:
         spec["nodeSelector"] = {key: value}
     if random.random() < 0.5:
         terms = [{"matchExpressions": [_requirement(random)]} for _ in range(random.choice((1, 2)))]
-        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
-        spec["affinity"] = {"nodeAffinity": required}
+        affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+        spec["affinity"] = {"nodeAffinity": affinity}
     return pod(name, random.choice(("1", "3", "9")), scheduler=None, **spec)
 
 

@@ -132,7 +132,7 @@ async def test_a_pod_for_another_members_node_is_handed_over() -> None:
     bench = ShardBench()
     overseer = owner(OVERSEER, MEMBERS)
     bench.shards.use(Ownership(overseer, ZONE_LABEL, MEMBERS, (MEMBERS,)))
-    other = next(name for name in sorted(MEMBERS) if name != overseer)
+    member = next(name for name in sorted(MEMBERS) if name != overseer)
     gang = pod("g-0", labels={"scheduling.x-k8s.io/pod-group": "g"})
     placements: list[tuple[str, str]] = []
 
@@ -142,9 +142,9 @@ async def test_a_pod_for_another_members_node_is_handed_over() -> None:
 
     bench.shards.place = place
     state = attempt(bench, gang)
-    assert bench.plugin.reserve(state, gang, mine(other)[0]) is None
-    assert await bench.plugin.bind(state, gang, mine(other)[0]) is None
-    assert placements == [(gang.key, mine(other)[0])]
+    assert bench.plugin.reserve(state, gang, mine(member)[0]) is None
+    assert await bench.plugin.bind(state, gang, mine(member)[0]) is None
+    assert placements == [(gang.key, mine(member)[0])]
     state = attempt(bench, gang)
     assert bench.plugin.reserve(state, gang, mine(overseer)[0]) is None
     assert await bench.plugin.bind(state, gang, mine(overseer)[0]) is fwk.SKIP

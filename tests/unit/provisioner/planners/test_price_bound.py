@@ -26,8 +26,8 @@ def test_the_mixture_has_the_amounts_for_the_price():
     demand = {"cpu": 10, "memory": 20}
     mixture = cheapest_mixture(prices, rooms, demand)
     assert sum(prices[kind] * amount for kind, amount in mixture.amounts.items()) == pytest.approx(mixture.price)
-    for name, needed in demand.items():
-        assert sum(rooms[kind][name] * amount for kind, amount in mixture.amounts.items()) >= needed - 1e-9
+    for name, demanded_amount in demand.items():
+        assert sum(rooms[kind][name] * amount for kind, amount in mixture.amounts.items()) >= demanded_amount - 1e-9
 
 
 @pytest.mark.parametrize("seed", range(40))
