@@ -142,7 +142,12 @@ async def test_each_binding_is_counted_once_if_the_shadow_stops_before_the_watch
 async def test_bindings_that_a_broken_watch_missed_are_counted_once(cluster: Cluster) -> None:
     cluster.create(*nodes(2), profile_pod("before", node="node-0"), profile_pod("pending"))
     async with cluster.run_shadow() as (app, reports):
-        cluster.sandbox.faults.expire_watches(resource="pods")
+
+        async def is_expired() -> bool:
+            # The watch is opened after the list, and a shadow has started once it has the lists.
+            return cluster.sandbox.faults.expire_watches(resource="pods") == 1
+
+        await eventually(is_expired)
         cluster.bind_now("pending", "node-0")
         cluster.create(profile_pod("unseen"))
         cluster.bind_now("unseen", "node-1")
