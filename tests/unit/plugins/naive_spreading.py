@@ -158,7 +158,8 @@ def incoming_means(term: PodAffinityTerm, incoming: Pod, running: Pod, namespace
     """Return True if the incoming pod's term means a running one."""
     meta = running.metadata
     namespaces_selected = {name for name, labels in namespaces.items() if selects(term.namespace_selector, labels)}
-    anywhere = selects(term.namespace_selector, {})
+    # Of the selectors only an empty one reaches namespaces that nothing is known of.
+    anywhere = term.namespace_selector == LabelSelector()
     return (meta.namespace in namespaces_of(term, incoming) | namespaces_selected or anywhere) and selects(
         term.label_selector, meta.labels
     )
