@@ -125,10 +125,8 @@ class Cache:
             # Keep the known labels, so that its pods stay in its zone even if the new labels cannot be parsed.
             labels = {**known_node.metadata.labels, **node.metadata.labels}
             node = replace(node, metadata=replace(node.metadata, labels=labels))
-        try:
-            allocatable, allowed_pods = node_allocatable(node)
-        except FieldError as unread:
-            error, allocatable, allowed_pods = unread, {}, 0
+        allocatable, allowed_pods, unread = _offer_of(node)
+        error = error if unread is None else unread
         if error is not None:
             self._report_once(name, node, error)
         self._nodes[name] = node
@@ -286,7 +284,7 @@ class Cache:
             return False
         on_node = self._on_node[cached_pod.node_name].items()
         occupants = [occupant for uid, occupant in on_node if with_assumed or uid not in self._assumed]
-        allocatable, allowed_pods = _offer_of(node)
+        allocatable, allowed_pods, _ = _offer_of(node)
         totals: Counter[str] = Counter()
         for occupant in occupants:
             totals.update(self._usage(occupant).requests)
@@ -459,12 +457,12 @@ def _is_same_node(known_node: Node, node: Node) -> bool:
     )
 
 
-def _offer_of(node: Node) -> tuple[Mapping[str, int], int]:
-    """Return the allocatable amounts of the node and how many pods it allows; nothing if they cannot be parsed."""
+def _offer_of(node: Node) -> tuple[Mapping[str, int], int, FieldError | None]:
+    """Return the allocatable amounts of the node and how many pods it allows: nothing, and why, if they are unread."""
     try:
-        return node_allocatable(node)
-    except FieldError:
-        return {}, 0
+        return *node_allocatable(node), None
+    except FieldError as unread:
+        return {}, 0, unread
 
 
 def _remove(snapshot: Snapshot, node_name: str, uid: str) -> None:
