@@ -14,10 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from podium.devices.inventory import DeviceID
+from podium.lib.change_log import ChangeLog
 from podium.objects.claims import AllocationResult, DeviceRequestAllocationResult
 from podium.objects.quantity import QuantityError, parse
 
-_ANY_POOL: Final = ("", "")
+ANY_POOL: Final = ("", "")
+"""Stands for all pools, where a change may be of any."""
+_CHANGES_KEPT: Final = 4096
 
 
 class ConsumedCapacity:
@@ -72,13 +75,21 @@ class AllocatedDevices:
 
     Args:
         base: devices that are held as well; it may change.
+
+    Attributes:
+        changes: the pools, by driver and name, in which devices were allocated or released, the base's included.
+            A device that one allocation releases while another one holds it is not released.
     """
 
-    __slots__ = ("_base", "_changes", "_dedicated", "_shares", "_unclear", "consumed")
+    __slots__ = ("_base", "_changes", "_dedicated", "_holders", "_shares", "_unclear", "changes", "consumed")
 
     def __init__(self, base: AllocatedDevices | None = None) -> None:
         self._base = base
         self._changes: dict[tuple[str, str], int] = {} if base is None else base._changes
+        self.changes: ChangeLog[tuple[str, str]] = ChangeLog(_CHANGES_KEPT) if base is None else base.changes
+        # By how many exclusive allocations a device is held, the base's and those above it included: while its claim
+        # is written, an allocation is counted in one place after the other.
+        self._holders: Counter[DeviceID] = Counter() if base is None else base._holders
         self._dedicated: Counter[DeviceID] = Counter()
         self._unclear: Counter[DeviceID] = Counter()
         """Devices of claims whose allocation is partly unreadable, without the unreadable parts."""
@@ -88,7 +99,7 @@ class AllocatedDevices:
     def version(self, pools: Iterable[tuple[str, str]]) -> int:
         """Count the allocations and releases in these pools, given by driver and name, the base's included."""
         count_of = self._changes.get
-        count = count_of(_ANY_POOL, 0)
+        count = count_of(ANY_POOL, 0)
         for pool in pools:
             count += count_of(pool, 0)
         return count
@@ -114,16 +125,20 @@ class AllocatedDevices:
     def add(self, allocation: AllocationResult) -> None:
         """Note that a claim got these devices."""
         for device, result in _exclusive_results(allocation):
-            self._note_change(device)
             # A name is missing: the allocation may hold any device with the names that it has.
             if not all(device):
+                self._note_change(device)
                 self._unclear[device] += 1
                 continue
             amounts = _amounts(result)
             # Without a readable amount nothing can be known to be left, so the device counts as taken.
             if result.share_id is None or amounts is None:
                 self._dedicated[device] += 1
+                self._holders[device] += 1
+                if self._holders[device] == 1:
+                    self._note_change(device)
                 continue
+            self._note_change(device)
             self._shares.setdefault(device, set()).add(result.share_id)
             if amounts:
                 self.consumed.add(device, amounts)
@@ -131,18 +146,20 @@ class AllocatedDevices:
     def remove(self, allocation: AllocationResult) -> None:
         """Note that a claim no longer has these devices."""
         for device, result in _exclusive_results(allocation):
-            self._note_change(device)
             if not all(device):
+                self._note_change(device)
                 self._unclear[device] -= 1
                 # Drops counts of zero, or devices would remain held.
                 self._unclear = +self._unclear
                 continue
             amounts = _amounts(result)
             if result.share_id is None or amounts is None:
-                self._dedicated[device] -= 1
-                if self._dedicated[device] <= 0:
-                    del self._dedicated[device]
+                _take_one(self._dedicated, device)
+                _take_one(self._holders, device)
+                if device not in self._holders:
+                    self._note_change(device)
                 continue
+            self._note_change(device)
             shares = self._shares.get(device, set())
             shares.discard(result.share_id)
             if not shares:
@@ -157,8 +174,16 @@ class AllocatedDevices:
         )
 
     def _note_change(self, device: DeviceID) -> None:
-        pool = (device.driver, device.pool) if device.driver and device.pool else _ANY_POOL
+        pool = (device.driver, device.pool) if device.driver and device.pool else ANY_POOL
         self._changes[pool] = self._changes.get(pool, 0) + 1
+        self.changes.append(pool)
+
+
+def _take_one(counts: Counter[DeviceID], device: DeviceID) -> None:
+    """Count one less, and keep no count below one."""
+    counts[device] -= 1
+    if counts[device] <= 0:
+        del counts[device]
 
 
 def _exclusive_results(allocation: AllocationResult) -> Iterator[tuple[DeviceID, DeviceRequestAllocationResult]]:

@@ -7,9 +7,9 @@ v0.37.2.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
-from typing import Final, TypeAlias
+from typing import Any, Final
 
 from podium.devices.allocated import AllocatedDevices
 from podium.devices.choices import Choices
@@ -23,6 +23,7 @@ from podium.devices.results import allocation_of
 from podium.devices.search import Search
 from podium.devices.step_budget import STEPS_MAX, StepBudget
 from podium.objects.claims import AllocationResult, ResourceClaim
+from podium.objects.core import Node
 
 _ANSWERS_MAX: Final = 64
 
@@ -32,10 +33,6 @@ class Refusal(enum.Enum):
 
     NOT_FOUND = "cannot allocate all claims"
     INVALID_POOLS = "invalid resource pools were encountered"
-
-
-LookUp: TypeAlias = Callable[[str, Mapping[str, str]], "tuple[AllocationResult, ...] | Refusal | None"]
-"""Returns the cached answer of a node, by its name and labels; None if there is none that is still valid."""
 
 
 class Allocator:
@@ -102,28 +99,20 @@ class Allocator:
         pools.answers[question] = version, answer
         return answer
 
-    def cached_answers(self, claims: Sequence[ResourceClaim]) -> LookUp:
-        """Return the look-up of the answers to these claims.
+    def cached_answers(
+        self, claims: Sequence[ResourceClaim], rows: Sequence[int], nodes: Sequence[Node | None]
+    ) -> list[Any]:
+        """Return the answer of `allocate` on each of the rows' nodes; None where no valid answer is cached.
 
         Hundreds of nodes are asked for each pod, and a pod of the same kind has asked most of them before.
+
+        Args:
+            nodes: the node of each row of the cluster.
         """
         if self._questions is None:
-            return lambda _name, _labels: None
-        pools_by_node, version = self._inventory.derived, self._allocated.version
+            return [None] * len(rows)
         question = self._question(self._questions, claims)
-
-        def look_up(node_name: str, labels: Mapping[str, str]) -> tuple[AllocationResult, ...] | Refusal | None:
-            entry = pools_by_node.get(node_name)
-            if entry is None or entry[0] is not labels:
-                return None
-            pools: NodePools = entry[1]
-            cache = pools.answers.get(question)
-            if cache is None or cache[0] != version(pools.names):
-                return None
-            answer: tuple[AllocationResult, ...] | Refusal = cache[1]
-            return answer
-
-        return look_up
+        return self._questions.valid_answers(question, self._inventory, self._allocated).of_rows(rows, nodes)
 
     def _question(self, questions: Questions, claims: Sequence[ResourceClaim]) -> Question:
         query = self._query

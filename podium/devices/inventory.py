@@ -277,6 +277,7 @@ class Inventory:
         derived: what has been computed from the slices that matter to a node, by its name.
         interned: what has been computed from slices that several nodes may reach, by the identity of the slices.
         interned_pools: the same for the slices of one pool.
+        version: grows whenever something of `derived` is forgotten.
     """
 
     def __init__(self, slices: Iterable[ResourceSlice] = (), rules: DeviceRules = NEWEST.devices) -> None:
@@ -284,6 +285,7 @@ class Inventory:
         self.derived: dict[str, Any] = {}
         self.interned: dict[tuple[int, ...], Any] = {}
         self.interned_pools: dict[tuple[int, ...], Any] = {}
+        self.version = 0
         self._of_node: dict[str, dict[str, ResourceSlice]] = {}
         self._without_node: dict[str, ResourceSlice] = {}
         self._of_pool: dict[tuple[str, str], dict[str, ResourceSlice]] = {}
@@ -357,6 +359,7 @@ class Inventory:
 
     def _forget(self, item: ResourceSlice) -> None:
         """Forget what was derived from a slice: for its node if no other one can reach its pool, else for all."""
+        self.version += 1
         name, siblings = item.spec.node_name, self._of_pool.get(_pool_of(item), {}).values()
         # A pool of one node's own slices, as most are, concerns no other node's results.
         if name and self._is_of_node(item) and all(sibling.spec.node_name == name for sibling in siblings):

@@ -1,6 +1,6 @@
 """Identifies the questions of pods: claims with equal specs have the same answer on a node.
 
-Owns nothing but the questions asked last; the answers are kept with the pools of the nodes.
+Owns the questions asked last, and of a few which answers are valid; the answers are kept with the pools of the nodes.
 """
 
 from __future__ import annotations
@@ -10,11 +10,16 @@ from typing import Final
 
 import msgspec
 
+from podium.devices.allocated import AllocatedDevices
+from podium.devices.inventory import Inventory
 from podium.devices.requests import GetClass
+from podium.devices.valid_answers import ValidAnswers
 from podium.objects.claims import ResourceClaim
 from podium.objects.devices import DeviceClass
 
 _QUESTIONS_MAX: Final = 64
+_KEPT_BY_ROW_MAX: Final = 4
+"""Of so many questions the valid answers are kept by row, which takes about a hundred bytes for each node."""
 
 
 class Question:
@@ -32,6 +37,7 @@ class Questions:
     def __init__(self) -> None:
         self._encoder = msgspec.msgpack.Encoder()
         self._cache: dict[bytes, Question] = {}
+        self._valid_answers: dict[Question, ValidAnswers] = {}
 
     def of(self, claims: Sequence[ResourceClaim], class_of: GetClass, steps_max: int) -> Question:
         """Return the question of these claims, the same one for claims with equal specs while the classes are the same.
@@ -50,3 +56,12 @@ class Questions:
         names += [alternative.device_class_name for request in requests for alternative in request.first_available]
         question = self._cache[key] = Question({name: class_of(name) for name in names})
         return question
+
+    def valid_answers(self, question: Question, inventory: Inventory, devices_in_use: AllocatedDevices) -> ValidAnswers:
+        """Return the answers to the question that are still valid, of the few questions asked last."""
+        answers = self._valid_answers.get(question)
+        if answers is None or not answers.is_about(inventory, devices_in_use):
+            if len(self._valid_answers) >= _KEPT_BY_ROW_MAX:
+                self._valid_answers.clear()
+            answers = self._valid_answers[question] = ValidAnswers(question, inventory, devices_in_use)
+        return answers

@@ -5,15 +5,14 @@ Source: kubernetes v1.36.2 and v1.37.2, pkg/scheduler/framework/plugins/dynamicr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.config import DeviceRules
 from podium.devices import AllocationError, BrokenPoolError, Refusal, StepsExceededError
-from podium.devices.allocator import LookUp
 from podium.devices.availability import is_bound_or_may_be
 from podium.devices.extended_resources import RequestMapping
 from podium.devices.interruptible import Interruptible
@@ -27,13 +26,7 @@ from podium.plugins.shared.cluster_devices import ClusterDevices
 
 _UNAVAILABLE: Final = fwk.unresolvable("resourceclaim not available on the node")
 _OPTIONAL_OPERATIONS: Final = "DRAOptionalNodeOperations"
-_ROWS_PER_PAUSE: Final = 16
-"""After how many rows whose answer is cached, of about 2 us each, the search may be interrupted."""
 _REFUSED: Final = {refusal: fwk.unresolvable(refusal.value) for refusal in Refusal}
-
-
-def _nothing_cached(node_name: str, labels: Mapping[str, str]) -> None:
-    del node_name, labels
 
 
 class NodeSearch:
@@ -52,25 +45,19 @@ class NodeSearch:
         numbers: IntArray = np.zeros(len(rows), np.int64)
         # Most pods with claims need devices and nothing else, and then a node needs no view of its own.
         has_short_way = pod_devices.needs_devices_only and not pod_devices.ways_max
-        look_up: LookUp = _nothing_cached
+        row_list = rows.tolist()
+        cached_answers: list[Any] = [None] * len(row_list)
         if has_short_way and pod_devices.allocator is not None and pod_devices.error is None:
-            look_up = pod_devices.allocator.cached_answers(pod_devices.fresh)
-        nodes, by_node = snapshot.nodes, pod_devices.by_node
-        for position, row in enumerate(rows.tolist()):
+            cached_answers = pod_devices.allocator.cached_answers(pod_devices.fresh, row_list, snapshot.nodes)
+            pod_devices.note_answers(snapshot.row_of, row_list, cached_answers)
+        for position, (row, answer) in enumerate(zip(row_list, cached_answers, strict=True)):
+            # Hundreds of nodes are asked, and most answers are cached: a search is a generator, which costs more.
+            if answer is not None:
+                if answer.__class__ is Refusal:
+                    numbers[position] = pod_devices.number_of(_REFUSED[answer])
+                continue
             status = pod_devices.error
             if status is None:
-                node = nodes[row]
-                assert node is not None
-                # Hundreds of nodes are asked, and most answers are cached: a search is a generator, which costs more.
-                result = look_up(node.metadata.name, node.metadata.labels)
-                if result is not None:
-                    if isinstance(result, Refusal):
-                        numbers[position] = pod_devices.number_of(_REFUSED[result])
-                    else:
-                        by_node[node.metadata.name] = NodeDevices(result)
-                    if not position % _ROWS_PER_PAUSE:
-                        yield None
-                    continue
                 try:
                     if has_short_way:
                         status = yield from self._by_devices(pod_devices, snapshot, row)

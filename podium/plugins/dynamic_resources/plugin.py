@@ -332,7 +332,7 @@ class DynamicResources(
     def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
         """Prefer nodes whose chosen alternatives stand early in their requests; 0 if nothing was allocated."""
         pod_devices = state.find(PodDevices)
-        if pod_devices is None or not pod_devices.by_node or not pod_devices.has_alternatives:
+        if pod_devices is None or not pod_devices.has_alternatives:
             return np.zeros(len(rows), np.int64)
         return np.array([pod_devices.preference_for(snapshot.name(row)) for row in rows.tolist()], np.int64)
 
@@ -353,7 +353,7 @@ class DynamicResources(
         if pod_devices is None or pod_devices.allocator is None:
             return None
         pod_devices.is_unreserved = False
-        indexes, on_node = pod_devices.indexes_to_allocate, pod_devices.by_node.get(node_name)
+        indexes, on_node = pod_devices.indexes_to_allocate, pod_devices.devices_on(node_name)
         # Only an extended resource that the node itself provides needs no devices.
         if on_node is None:
             needs_none = all(index >= pod_devices.user_count for index in indexes)

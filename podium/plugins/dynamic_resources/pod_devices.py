@@ -60,7 +60,8 @@ class PodDevices:
         pending: allocations that other pods of the group have decided on, by the claim's index. As upstream, they do
             not keep the pod from nodes that cannot use them.
         unavailable: the indexes of claims that some node could not use.
-        by_node: the devices on every node that passed.
+        by_node: the devices on every node that passed, but for cached answers.
+        cached_answers: the answers of the allocator that were cached, by row; `row_of` has the row of each node.
         ways_max: the number of sets of devices to search for on each node; 0 to stop at the first one.
         ways: the sets of devices on each node, if `ways_max` is not 0.
         reserved: the allocations that Reserve has decided on, by the claim's index.
@@ -85,6 +86,8 @@ class PodDevices:
     pending: dict[int, AllocationResult] = field(default_factory=dict)
     unavailable: set[int] = field(default_factory=set)
     by_node: dict[str, NodeDevices] = field(default_factory=dict)
+    cached_answers: dict[int, object] = field(default_factory=dict)
+    row_of: Mapping[str, int] = field(default_factory=dict)
     ways_max: int = 0
     ways: dict[str, list[NodeDevices]] = field(default_factory=dict)
     reserved: dict[int, AllocationResult] = field(default_factory=dict)
@@ -126,6 +129,18 @@ class PodDevices:
         results = iter(fresh)
         return tuple(self.pending.get(index) or next(results) for index in self.indexes_to_allocate)
 
+    def note_answers(self, row_of: Mapping[str, int], rows: Sequence[int], answers: Sequence[object]) -> None:
+        """Note the cached answers of these rows. Only those on the chosen node are ever read."""
+        self.row_of = row_of
+        self.cached_answers.update(zip(rows, answers, strict=True))
+
+    def devices_on(self, node_name: str) -> NodeDevices | None:
+        """Return the devices on a node; None if the node has not passed or the pod needs none there."""
+        on_node, row = self.by_node.get(node_name), self.row_of.get(node_name, -1)
+        if on_node is None and isinstance(results := self.cached_answers.get(row), tuple):
+            on_node = self.by_node[node_name] = NodeDevices(results)
+        return on_node
+
     def number_of(self, status: fwk.Status) -> int:
         """Return the number of a rejection among `statuses`, from 1 on."""
         if status not in self.statuses:
@@ -134,7 +149,7 @@ class PodDevices:
 
     def preference_for(self, node_name: str) -> int:
         """Return how early the chosen alternatives stand in their requests, over all claims."""
-        on_node = self.by_node.get(node_name)
+        on_node = self.devices_on(node_name)
         if on_node is None:
             return 0
         results = iter(on_node.results)

@@ -28,6 +28,19 @@ def test_device_that_two_claims_hold_is_free_when_both_have_gone():
         assert devices_in_use.is_allocated(G) is is_held
 
 
+def test_a_device_that_is_handed_over_is_neither_allocated_nor_released():
+    base = AllocatedDevices()
+    devices_in_use = AllocatedDevices(base)
+    devices_in_use.add(allocation({"device": "g"}))
+    version, changes = devices_in_use.version([(DRIVER, "p")]), devices_in_use.changes.end
+    base.add(allocation({"device": "g"}))
+    devices_in_use.remove(allocation({"device": "g"}))
+    assert (devices_in_use.version([(DRIVER, "p")]), devices_in_use.changes.end) == (version, changes)
+    base.remove(allocation({"device": "g"}))
+    assert devices_in_use.version([(DRIVER, "p")]) > version
+    assert list(devices_in_use.changes.since(changes)) == [(DRIVER, "p")]
+
+
 def test_administrators_access_does_not_count():
     devices_in_use = AllocatedDevices()
     devices_in_use.add(allocation({"device": "g", "adminAccess": True}))

@@ -75,8 +75,8 @@ def test_an_attempt_costs_the_same_beside_100_000_allocated_claims() -> None:
             state, item = CycleState(), user(name)
             assert plugin.pre_filter(state, item, nodes)[1] is None
             plugin.filter_rows(state, item, nodes, nodes.order)
-            results_by_node = state.read(PodDevices).by_node
-            assert len(results_by_node) == 20
+            pod_devices = state.read(PodDevices)
+            assert all(pod_devices.devices_on(f"n{at}") is not None for at in range(20))
             assert plugin.reserve(state, item, "n3") is None
 
         attempt("first")
