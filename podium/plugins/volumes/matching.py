@@ -91,6 +91,7 @@ class Choice:
     def by_size(self, snapshot: Snapshot, rows: Rows) -> Iterator[tuple[PersistentVolume, BoolArray]]:
         """Yield a volume of each size, with the rows on which the claim takes one of that size, as `choose` does.
 
+        Shape: a mask has one entry per row of `rows`.
         Cost: a pass over the rows for each label and size.
         """
         # As upstream: a volume that is kept for the claim is the only one that it may take.

@@ -74,9 +74,10 @@ def test_the_smallest_volume_that_is_large_enough_counts_on_each_node() -> None:
 
 
 def test_a_volume_that_is_kept_for_the_claim_counts_before_smaller_ones() -> None:
-    wanted = claim(size="10Gi")
-    kept = volume("kept", size="100Gi", reach={ZONE: ["a"]}, kept_for=wanted)
-    items = storage_class(), wanted, kept, *(volume(f"free-{zone}", size="10Gi", reach={ZONE: [zone]}) for zone in "ab")
+    data = claim(size="10Gi")
+    reserved_volume = volume("reserved", size="100Gi", reach={ZONE: ["a"]}, kept_for=data)
+    free_volumes = [volume(f"free-{zone}", size="10Gi", reach={ZONE: [zone]}) for zone in "ab"]
+    items = storage_class(), data, reserved_volume, *free_volumes
     assert scores(*items, wanting=user("data")) == {"a": 90, "b": 0}
 
 
