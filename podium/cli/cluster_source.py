@@ -9,13 +9,11 @@ import click
 
 from podium.cli import event_loop, files
 from podium.cli.output import say
-from podium.client.credentials import ConnectionConfigError
 from podium.engine.derivation.pods import asked_pod
 from podium.engine.derivation.workload_kinds import left_out_workloads, templates_in
 from podium.engine.errors import ClusterError
 from podium.engine.files import LocatedManifest, OnBroken
 from podium.engine.object_files import objects_of, sources_of
-from podium.insight.running_cluster import list_objects
 from podium.objects.resource_types import ResourceType
 
 _NOTES_MAX = 10
@@ -85,6 +83,9 @@ def objects_of_cluster(
     Raises:
         click.ClickException: the cluster cannot be reached, or denies the request.
     """
+    from podium.client.credentials import ConnectionConfigError
+    from podium.insight.running_cluster import list_objects
+
     try:
         objects, _ = event_loop.run(lambda: list_objects(kubeconfig, context, resources, optional_resources))
         return objects

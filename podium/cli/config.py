@@ -39,7 +39,6 @@ from podium.config import (
     with_own_names,
 )
 from podium.config import effective as as_effective
-from podium.framework.profile.runtime import registry_of
 
 
 class _Unusable(BadConfiguration):
@@ -148,6 +147,8 @@ def effective(files: tuple[Path, ...], output: str, plugins: tuple[str, ...], fe
     With yaml, the errors of invalid files go to standard error and the exit status is 1. With json, each file gets one
     line: {"file", "ok", "errors", "effective"}. Text is the same as yaml.
     """
+    from podium.framework.profile.runtime import registry_of
+
     gates, registry = gates_of(feature_gates), registry_of(discover_plugins(plugins))
     # All files are read before any error ends the command, so that the others are shown.
     read = [_Read.of(file, registry, gates) for file in files]

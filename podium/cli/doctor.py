@@ -34,7 +34,6 @@ from podium.config import (
     LEASE_NAME,
     KubeSchedulerConfiguration,
 )
-from podium.telemetry import configure_logging
 
 if TYPE_CHECKING:
     from podium.client.permissions import Needs
@@ -100,6 +99,7 @@ def command(
     Exits with 0 if podium can run, even with warnings, and with 3 if it cannot. Changes nothing.
     """
     from podium.daemon.doctor import Report
+    from podium.telemetry import configure_logging
 
     if is_shadow and provisioner is not None:
         raise click.UsageError(

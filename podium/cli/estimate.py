@@ -201,9 +201,11 @@ def gates_of(text: str, other_gates: Mapping[str, str] = MappingProxyType({})) -
 
 
 def _own_namespace(clusters: Sequence[str], kubeconfig: str | None, context: str | None) -> str:
+    if clusters:
+        return "default"
     from podium.client.credentials import own_namespace
 
-    return "default" if clusters else own_namespace(kubeconfig, context)
+    return own_namespace(kubeconfig, context)
 
 
 def _question(

@@ -1,18 +1,21 @@
-"""Chooses the event loop of the commands and handles its errors. No other module depends on the choice."""
+"""Chooses the event loop of the commands and handles its errors. No other module depends on the choice.
+
+Imports asyncio only to run one: commands that ask about files need none.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import signal
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeVar
-
-import anyio
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from podium.cli.output import LinesException
 from podium.lib.descriptors import raise_limit
 from podium.lib.error_text import UserFacingError, error_text
 from podium.lib.log import get_logger
+
+if TYPE_CHECKING:
+    import asyncio
 
 log = get_logger("cli")
 
@@ -22,6 +25,10 @@ _TRANSPORT_CLOSED: Final = "the handler is closed"
 
 def run(main: Callable[[], Awaitable[T]]) -> T:
     """Run on uvloop if it is installed, with the highest limit of file descriptors that the system allows."""
+    import asyncio
+
+    import anyio
+
     raise_limit()
     try:
         import uvloop
@@ -54,6 +61,7 @@ def _outliving_exits(kind: type[asyncio.AbstractEventLoop]) -> type[asyncio.Abst
 
     The same holds for KeyboardInterrupt while the main task handles SIGINT, which then does not raise it.
     """
+    import asyncio
 
     def run_until_complete(self: Any, future: Any) -> Any:
         main, at_start = asyncio.ensure_future(future, loop=self), signal.getsignal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""Control-C in commands that need no clean-up."""
+"""Control-C, and SIGTERM before anything runs, in commands that need no clean-up."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from podium.cli.exit_codes import EXIT_INTERRUPTED
+from podium.lib.log import get_logger
+
+log = get_logger("config")
 
 
 @contextmanager
@@ -53,6 +56,23 @@ def exit_130_at_once() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, old_handler)
+
+
+@contextmanager
+def exit_0_at_sigterm() -> Iterator[None]:
+    """Exit at SIGTERM before anything runs. The first process of a container would ignore the signal otherwise."""
+    from podium.telemetry import flush_log
+
+    def stop(*_: object) -> None:
+        log.info("Requested to terminate, exiting", signal="SIGTERM")
+        flush_log()
+        os._exit(0)
+
+    old_handler = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, old_handler)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ def _errors_escaped() -> Iterator[None]:
     try:
         yield
     except click.ClickException as error:
-        from podium.telemetry.log_text import without_user_info
+        from podium.lib.log_text import without_user_info
 
         # `message` is final only for type checkers. An exception of another class would be shown in another format.
         vars(error)["message"] = "\n".join(printable(without_user_info(line)) for line in lines_of(error))

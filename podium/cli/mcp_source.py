@@ -13,7 +13,6 @@ from podium.engine.files import LocatedManifest
 from podium.engine.object_files import objects_of, read_file, sources_of
 from podium.framework.contract.plugin import Plugin
 from podium.insight.loading import Loader, LoadResult
-from podium.insight.running_cluster import list_objects_blocking
 from podium.lib.system_clock import SystemClock
 from podium.library.planned_objects import Originals, original_key
 from podium.library.plans import ONLY_PLANNED
@@ -83,6 +82,8 @@ class ClusterSource:
     def _documents(self, loader: Loader) -> list[LocatedManifest]:
         if self.files:
             return objects_of(sources_of(self.files, read_file, _ignore), _ignore, loader.report)
+        from podium.insight.running_cluster import list_objects_blocking
+
         manifests, _ = list_objects_blocking(*self.live, ONLY_PLANNED)
         return [LocatedManifest(manifest, "the cluster") for manifest in manifests]
 

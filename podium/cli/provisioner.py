@@ -9,12 +9,12 @@ import click
 
 from podium.cli import event_loop, files
 from podium.cli.groups import CommandGroup
+from podium.cli.interrupts import exit_0_at_sigterm
 from podium.cli.options.addresses import address
 from podium.cli.options.configuration import readable_as_any, usable
 from podium.cli.options.durations import duration
 from podium.cli.options.logs import logging_options
 from podium.cli.options.paths import FILE
-from podium.cli.options.plugin_loading import exit_0_at_sigterm
 from podium.cli.options.releases import release_to_run
 from podium.cli.planning import PROVIDERS, Question, demand_rules, purchase_options, rules_options
 from podium.objects.errors import FieldError

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from podium.cli import event_loop
+from podium.cli.interrupts import exit_0_at_sigterm
 from podium.cli.options.logs import logging_options
 from podium.cli.options.other_scheduler import for_schedulers, other_scheduler_options, usable_beside
-from podium.cli.options.plugin_loading import exit_0_at_sigterm
 from podium.cli.options.recordings import record_max_option
 from podium.cli.output import say
 

@@ -12,6 +12,7 @@ import click
 
 from podium.cli import event_loop
 from podium.cli.fix_command import fix_command
+from podium.cli.interrupts import exit_0_at_sigterm
 from podium.cli.options.access import access_options, take_access_options
 from podium.cli.options.configuration import (
     BadFlag,
@@ -28,7 +29,6 @@ from podium.cli.options.leader_election import leader_election_options
 from podium.cli.options.logs import logging_options
 from podium.cli.options.own_names import as_default_scheduler_option, named_for_running
 from podium.cli.options.paths import FILE
-from podium.cli.options.plugin_loading import exit_0_at_sigterm, limited_loading
 from podium.cli.options.recordings import record_max_option
 from podium.cli.options.releases import as_the_server, release_asked, release_to_run
 from podium.cli.options.shards import as_shard, shard_options, take_shard_options
@@ -239,6 +239,7 @@ def command(
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     # Imports allocate hundreds of thousands of objects that live as long as the process.
     with garbage_collection.collection_disabled():
+        from podium.cli.options.plugin_loading import limited_loading
         from podium.daemon.configuration_source import ConfigurationSource
         from podium.daemon.options import Options
         from podium.server.tls_limits import TlsLimits

@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 
 from podium.cli import event_loop
+from podium.cli.interrupts import exit_0_at_sigterm
 from podium.cli.options.addresses import address
 from podium.cli.options.durations import duration
 from podium.cli.options.html import html_option, write_page
 from podium.cli.options.logs import logging_options
 from podium.cli.options.other_scheduler import for_schedulers, other_scheduler_options, usable_beside
-from podium.cli.options.plugin_loading import exit_0_at_sigterm
 from podium.cli.output import TEXT, output_option, print_value
 
 

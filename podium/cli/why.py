@@ -174,10 +174,10 @@ class PodName:
 
     def in_context(self, clusters: Sequence[str], kubeconfig: str | None, context: str | None) -> PodName:
         """Use the namespace of the kubeconfig's context, unless the command line names a namespace or files."""
-        from podium.client.credentials import own_namespace
-
         if self.is_given or clusters:
             return self
+        from podium.client.credentials import own_namespace
+
         return replace(self, namespace=own_namespace(kubeconfig, context))
 
     def found_in(self, load_result: LoadResult) -> Pod:

@@ -29,8 +29,8 @@ import orjson
 import structlog
 from structlog.typing import Processor, WrappedLogger
 
+from podium.lib.log_text import REDACTED, printable_value, without_middle, without_user_info
 from podium.lib.printable import printable, printable_json, printable_lines
-from podium.telemetry.log_text import REDACTED, printable_value, without_middle, without_user_info
 from podium.telemetry.log_writer import LogWriter
 
 Form = Literal["json", "console"]

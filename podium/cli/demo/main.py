@@ -12,7 +12,6 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 import click
-import structlog
 from click.core import ParameterSource
 from rich.text import Text
 
@@ -26,7 +25,6 @@ from podium.cli.options.releases import as_the_newest
 from podium.cli.output import TEXT, LinesException, output_option, print_value, say
 from podium.cli.plain_text import PlainConsole
 from podium.config import ConfigError, KubeSchedulerConfiguration, default_configuration
-from podium.telemetry import configure_logging
 
 if TYPE_CHECKING:
     from podium.cli.demo.outcome import Outcome
@@ -249,6 +247,10 @@ def _log_only(level: int, console: PlainConsole) -> None:
 
     If standard output is a file, they go to standard error instead.
     """
+    import structlog
+
+    from podium.telemetry import configure_logging
+
     # A live display redraws its lines, and a log line in between would tear it.
     log_console = console if console.is_terminal else PlainConsole(stderr=True)
     configure_logging(form="console", stream=cast(BinaryIO, _Lines(log_console)))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from podium.cli.exit_codes import EXIT_FAILED
 from podium.cli.output import lines_of
 from podium.lib.log import get_logger
-from podium.telemetry import configure_logging, flush_log
-from podium.telemetry.logging import Form
+
+if TYPE_CHECKING:
+    from podium.telemetry.logging import Form
 
 log = get_logger("cli")
 
@@ -35,6 +36,8 @@ def logging_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("-v", "--v", "verbosity", type=click.IntRange(0, 10), default=2, show_default=True, help="Verbosity.")
     @wraps(command)
     def logging_first(*args: Any, logging_format: str | None, verbosity: int, **options: Any) -> Any:
+        from podium.telemetry import configure_logging, flush_log
+
         form = configure_logging(form=_FORMS[logging_format], verbosity=verbosity)
         try:
             return command(*args, **options)

@@ -6,19 +6,15 @@ main thread, since modules may need that. `daemon.reload` has the limit for impo
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Final
+from typing import Final
 
 from podium.cli.output import say
-from podium.lib.log import get_logger
 from podium.plugins.loading.discovery import LOAD_S_MAX, SAY_AFTER_S, reference_being_loaded
-
-log = get_logger("config")
 
 _TICK_S: Final = 1.0
 
@@ -67,20 +63,3 @@ def limited_loading(notify: Callable[[str, float], None] = _say) -> Iterator[Non
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-
-
-@contextmanager
-def exit_0_at_sigterm() -> Iterator[None]:
-    """Exit at SIGTERM before anything runs. The first process of a container would ignore the signal otherwise."""
-    from podium.telemetry import flush_log
-
-    def stop(*_: Any) -> None:
-        log.info("Requested to terminate, exiting", signal="SIGTERM")
-        flush_log()
-        os._exit(0)
-
-    old_handler = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, old_handler)

@@ -8,7 +8,7 @@ Source: component-helpers storage/volume/pv_helpers.go (FindMatchingVolume), v0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
@@ -83,13 +83,26 @@ class Choice:
 
     def coverage(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
         """Return which of the rows have a volume for the claim. Shape: one entry per row of `rows`."""
+        has_volume = np.zeros(len(rows), np.bool_)
+        for _, has_size in self.by_size(snapshot, rows):
+            has_volume |= has_size
+        return has_volume
+
+    def by_size(self, snapshot: Snapshot, rows: Rows) -> Iterator[tuple[PersistentVolume, BoolArray]]:
+        """Yield a volume of each size, with the rows on which the claim takes one of that size, as `choose` does.
+
+        Shape: a mask has one entry per row of `rows`.
+        Cost: a pass over the rows for each label and size.
+        """
         # As upstream: a volume that is kept for the claim is the only one that it may take.
         if self.reserved_volumes:
-            return coverage(self.reserved_volumes[0], snapshot, rows)
-        has_volume = np.zeros(len(rows), np.bool_)
+            yield self.reserved_volumes[0], coverage(self.reserved_volumes[0], snapshot, rows)
+            return
+        is_open = np.ones(len(rows), np.bool_)
         for alike in self.free:
-            has_volume |= alike.coverage(snapshot, rows, self.hidden)
-        return has_volume
+            has_volume = is_open & alike.coverage(snapshot, rows, self.hidden)
+            is_open &= ~has_volume
+            yield alike.example, has_volume
 
 
 def choice_for(

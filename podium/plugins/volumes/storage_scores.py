@@ -50,9 +50,14 @@ class StorageScores:
     def of_rows(self, claims: PodClaims, snapshot: Snapshot, rows: Rows) -> IntArray:
         """Return the scores of many nodes. Shape: one entry per row of `rows`.
 
-        Cost: a few passes over the rows per claim, and a plan for each row with a volume for one of the claims.
+        Cost: a few passes over the rows per claim, and for several claims a plan for each row with a volume for one.
         """
         scores = self._of_provisioning(claims, snapshot, rows)
+        if len(claims.waiting) == 1 and (choice := claims.waiting[0].choice) is not None:
+            # No other claim takes a volume first, so the size of the volume is all that differs between nodes.
+            for volume, has_volume in choice.by_size(snapshot, rows):
+                scores[has_volume] = self._of_bindings(Plan(((volume, claims.waiting[0].claim),)))
+            return scores
         for position in claims.has_volumes(snapshot, rows).nonzero()[0].tolist():
             _, plan = claims.plan(snapshot.node(int(rows[position])))
             scores[position] = self._of_bindings(plan)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from podium import telemetry
 from podium.cli import run
 from podium.cli.main import main
-from podium.cli.options import logs
 from podium.cli.options.configuration import BadConfiguration
 from podium.client.credentials import ConnectionConfigError
 from podium.config import NEWEST, RELEASES, Release
@@ -38,7 +38,7 @@ class FakeDaemon:
         self.connection: tuple[str | None, ...] = ()
         monkeypatch.setattr(App, "__init__", self._constructor)
         monkeypatch.setattr(App, "run", self._run)
-        monkeypatch.setattr(logs, "configure_logging", self._configure)
+        monkeypatch.setattr(telemetry, "configure_logging", self._configure)
         monkeypatch.setattr(run, "release_to_run", self._release)
 
     def _configure(self, **values: Any) -> str:

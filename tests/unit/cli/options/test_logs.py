@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from podium.cli.options import logs
+from podium import telemetry
 from podium.cli.options.logs import logging_options
 
 
@@ -40,7 +40,7 @@ def test_an_unexpected_error_is_a_line_of_the_log() -> None:
 def test_who_does_not_read_the_log_does_not_hold_up_the_end(
     error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logs, "flush_log", lambda: False)
+    monkeypatch.setattr(telemetry, "flush_log", lambda: False)
     result = run(error, "--logging-format", "text")
     assert result.exit_code == 1
     assert "Error: no" not in result.output

@@ -61,6 +61,26 @@ def test_a_volume_that_is_chosen_counts_instead_of_capacity() -> None:
     assert scores(*items, wanting=user("data")) == {"a": 50, "b": 90}
 
 
+def test_the_smallest_volume_that_is_large_enough_counts_on_each_node() -> None:
+    sizes = {"small": ("5Gi", "a"), "snug": ("20Gi", "a"), "wide": ("40Gi", "a"), "far": ("40Gi", "b")}
+    volumes = [volume(name, size=size, reach={ZONE: [zone]}) for name, (size, zone) in sizes.items()]
+    anywhere = volume("anywhere", size="100Gi")
+    items = storage_class(), claim(size="10Gi"), *volumes, anywhere
+    assert scores(*items, wanting=user("data")) == {"a": 50, "b": 75}
+    assert scores(storage_class(), claim(size="10Gi"), anywhere, *volumes[:2], wanting=user("data")) == {
+        "a": 50,
+        "b": 90,
+    }
+
+
+def test_a_volume_that_is_kept_for_the_claim_counts_before_smaller_ones() -> None:
+    data = claim(size="10Gi")
+    reserved_volume = volume("reserved", size="100Gi", reach={ZONE: ["a"]}, kept_for=data)
+    free_volumes = [volume(f"free-{zone}", size="10Gi", reach={ZONE: [zone]}) for zone in "ab"]
+    items = storage_class(), data, reserved_volume, *free_volumes
+    assert scores(*items, wanting=user("data")) == {"a": 90, "b": 0}
+
+
 def test_capacity_that_no_driver_publishes_does_not_count() -> None:
     assert scores(storage_class(), claim(), wanting=user("data")) == {"a": 0, "b": 0}
 

@@ -1,4 +1,4 @@
-"""Makes values harmless in a log: without passwords, not too long, and escaped as `lib.printable` does it."""
+"""Makes values harmless in a log: without passwords, not too long, and escaped as `printable` does it."""
 
 from __future__ import annotations
 

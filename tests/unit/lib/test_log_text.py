@@ -1,7 +1,7 @@
 import pytest
 
+from podium.lib.log_text import printable_value, without_middle, without_user_info
 from podium.lib.printable import printable
-from podium.telemetry.log_text import printable_value, without_middle, without_user_info
 
 
 @pytest.mark.parametrize("text", ["default/web-1", "\x1b[2J\x07", "one\ntwo\r", "\u202egpj.exe\u2028", "\udcff"])
