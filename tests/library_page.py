@@ -88,7 +88,7 @@ VALUES = (
     *(Usage, Outcome, Move, Pending, Preemption, Blocked, Refused, Spread, PlanReport),
 )
 _HEAD = """\
-# Reference of the library
+# Python library reference
 
 `podium.Cluster`, `podium.Clusters`, and the values that their methods return. [library.md](library.md) is an
 introduction with examples. `python -m tests.library_page` makes this page from the docstrings.

@@ -19,7 +19,7 @@ from tests.page_command import run_as_command
 PAGE = Path(__file__).parents[1] / "docs" / "metrics.md"
 
 _HEAD = """\
-# Metrics
+# Metrics reference
 
 `podium run` serves these at `/metrics`, and what pods request at `/metrics/resources`. `python -m tests.metrics_page`
 makes this page from the registry in the code.

@@ -15,6 +15,7 @@ from podium.cli.interrupts import exit_130_at_once
 from podium.cli.options.cluster import cluster_options_with
 from podium.cli.options.configuration import plugin_option
 from podium.cli.options.durations import duration
+from podium.cli.options.names import name_in
 from podium.cli.options.releases import as_the_cluster
 from podium.cli.options.time_limit import current_time_limit, lift_time_limit, warn_of_time_limit
 from podium.cli.output import TEXT, output_option, print_value, say
@@ -27,7 +28,12 @@ if TYPE_CHECKING:
 @click.command()
 @cluster_options_with("10s")
 @click.option(
-    "--for", "subject", required=True, metavar="NAMESPACE/NAME", help="The pending pod, or the gang, that is to fit."
+    "--for",
+    "subject",
+    required=True,
+    metavar="NAMESPACE/NAME",
+    callback=name_in,
+    help="The pending pod, or the gang, that is to fit.",
 )
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option

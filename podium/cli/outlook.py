@@ -75,6 +75,7 @@ def command(
     """  # noqa: D301
     click.get_current_context().with_resource(exit_130_at_once())
     is_file = namespace is None and (pod == "-" or Path(pod).is_file())
+    name = None if is_file else PodName.read(pod, namespace)
     files.demand_one_stdin((*clusters, pod if is_file else None, config))
     with errors_shown():
         from podium.insight.forecast import outlook_of
@@ -83,10 +84,9 @@ def command(
         step = _step(pod) if is_file else None
         pods = [] if step is None else pods_applied([step])
         load_result = load_cluster(clusters, (kubeconfig, context), config, plugins, pods)
-        name = PodName.read(pod, namespace)
-        target = (
-            step.objects if step is not None else name.in_context(clusters, kubeconfig, context).found_in(load_result)
-        )
+        target: Any = step.objects if step is not None else None
+        if name is not None:
+            target = name.in_context(clusters, kubeconfig, context).found_in(load_result)
         outlook = outlook_of(
             load_result.cluster,
             target if isinstance(target, Sequence) else target.key,

@@ -203,7 +203,9 @@ class _Steps:
             elif flag == "--steps":
                 steps += self._file(value)
             elif flag == "--drain":
-                steps += map(Drain, value.split(","))
+                if not (names := _names([(flag, value)])):
+                    raise click.UsageError("--drain: expected the name of a node")
+                steps += map(Drain, names)
             elif flag in of_file:
                 steps.append(of_file[flag](value))
             else:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import orjson
+from click.core import ParameterSource
 
 from podium.cli import files
 from podium.cli.asking import errors_shown, load_cluster
@@ -19,6 +20,7 @@ from podium.cli.interrupts import exit_130_at_once, printed_whole
 from podium.cli.new_nodes import check_new_node_options, new_node_options, new_nodes_in, pool_resources
 from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option, usable
+from podium.cli.options.names import demand_name
 from podium.cli.options.paths import FILE
 from podium.cli.options.releases import as_the_cluster, release_asked
 from podium.cli.options.running_podium import RunningPodium, running_podium_options, take_running_podium
@@ -91,8 +93,7 @@ def command(
         raise click.UsageError("give the name of a pod, or recorded scenarios with --cases")
     if cases is not None and (clusters or kubeconfig or context or node or not fix):
         raise click.UsageError("--cases goes with --fix, and brings its own clusters and pods")
-    # A Lease is named by default, and is no option of the running podium.
-    lease = options.pop("lease")
+    lease = _take_lease(options, goes_with_cluster=not clusters and cases is None and options["url"] is None)
     running = take_running_podium(options)
     if running is not None and (clusters or kubeconfig or context or config or plugins or fix or cases is not None):
         raise click.UsageError("--url asks a running podium about its own cluster and configuration, without --fix")
@@ -147,6 +148,14 @@ def command(
         raise SystemExit(EXIT_NO)
 
 
+def _take_lease(options: dict[str, Any], *, goes_with_cluster: bool) -> str:
+    """Remove the Lease's name, which has a default, from the options; given in vain, it raises click.UsageError."""
+    is_given = click.get_current_context().get_parameter_source("lease") is not ParameterSource.DEFAULT
+    if is_given and not goes_with_cluster:
+        raise click.UsageError("--lease is of a running cluster: it does not go with -f, --cases or --url")
+    return str(options.pop("lease"))
+
+
 @dataclass(frozen=True, slots=True)
 class PodName:
     """The pod that the command line names.
@@ -161,8 +170,8 @@ class PodName:
 
     @classmethod
     def read(cls, pod: str, namespace: str | None = None) -> PodName:
-        """Read the argument, `name` or `namespace/name`. Raises: click.UsageError: it names two namespaces."""
-        prefix, slash, name = pod.rpartition("/")
+        """Read the argument, `name` or `namespace/name`. Raises: click.UsageError: it is neither, or two namespaces."""
+        prefix, slash, name = demand_name(pod).rpartition("/")
         if slash and namespace is not None and namespace != prefix:
             raise click.UsageError(f"{pod} is in the namespace {prefix}, and --namespace names {namespace}")
         return cls(name, prefix or namespace or "default", bool(slash) or namespace is not None)

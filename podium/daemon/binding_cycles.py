@@ -24,7 +24,7 @@ from podium.framework.contract.writing import BindingInDoubt
 from podium.framework.cycle.diagnosis import rejected_on
 from podium.framework.cycle.schedule import Suggested
 from podium.lib.log import get_logger
-from podium.objects.api_errors import NotFound, may_have_happened
+from podium.objects.api_errors import ApiError, NotFound, may_have_happened
 from podium.objects.core import Pod
 from podium.queues import SchedulingQueue
 from podium.telemetry import Metrics
@@ -205,12 +205,21 @@ class BindingCycles:
             return write
         if is_free:
             self._queue.move_all(ASSIGNED_POD_DELETE, assumed_pod, None)
-        return self._failures.attempt_failed(attempt, status)
+        return self._failures.attempt_failed(attempt, status, is_deleted=isinstance(_refusal(outcome), NotFound))
+
+
+def _refusal(outcome: BindOutcome) -> ApiError | None:
+    """Return the error of the request to bind, None if there was no such request or it succeeded."""
+    if outcome.stage is not BindingStage.BINDING or outcome.status is None:
+        return None
+    # The plugin's own error and the one that names the plugin come before it.
+    error: BaseException | None = outcome.status.error
+    while error is not None and not isinstance(error, ApiError):
+        error = error.__cause__
+    return error
 
 
 def _may_be_bound_yet(outcome: BindOutcome) -> bool:
     """Return True if a request to bind may still take effect: the last error, or an earlier one, left that open."""
-    if outcome.stage is not BindingStage.BINDING or outcome.status is None or outcome.status.error is None:
-        return False
-    cause = outcome.status.error.__cause__
+    cause = _refusal(outcome)
     return not isinstance(cause, NotFound) and may_have_happened(cause)

@@ -97,9 +97,13 @@ class FailureHandler:
         status = Status(Code.UNSCHEDULABLE, error=PluginError(error.message))
         return self._handle(attempt, status, error, nominated_node_name)
 
-    def attempt_failed(self, attempt: Attempt, status: Status) -> StatusWrite | None:
-        """Return an error occurred: the pod is retried after its backoff."""
-        return self._handle(attempt, status, None, "")
+    def attempt_failed(self, attempt: Attempt, status: Status, *, is_deleted: bool = False) -> StatusWrite | None:
+        """Retry the pod after its backoff: an error occurred.
+
+        Args:
+            is_deleted: the API server no longer has the pod. It is retried all the same until a watch shows that.
+        """
+        return self._handle(attempt, status, None, "", is_deleted=is_deleted)
 
     def rejected_with_group(
         self, attempt: Attempt, status: Status, nominated_node_name: str | None
@@ -119,7 +123,13 @@ class FailureHandler:
             log.error("Pod group could not be requeued", pod_group=entry.pod.key, error=str(error))
 
     def _handle(
-        self, attempt: Attempt, status: Status, error: FitError | None, nominated_node_name: str | None
+        self,
+        attempt: Attempt,
+        status: Status,
+        error: FitError | None,
+        nominated_node_name: str | None,
+        *,
+        is_deleted: bool = False,
     ) -> StatusWrite | None:
         info, message = attempt.info, status.message
         result: Literal["unschedulable", "error"] = "unschedulable" if status.is_rejected else "error"
@@ -128,7 +138,6 @@ class FailureHandler:
         self._observer.on_failure(attempt.pod, result, message, seconds)
         details = "" if error is None else error.details
         info.last_failure, info.last_details = message, details
-        self._log(attempt, result, seconds)
         info.unschedulable_plugins.clear()
         info.pending_plugins.clear()
         info.gating_plugin = ""
@@ -137,6 +146,7 @@ class FailureHandler:
             info.pending_plugins.update(error.diagnosis.pending_plugins)
         nominated_to = self._queue.nominator.node_of(attempt.pod.uid)
         current = self._put_back(attempt)
+        self._log(attempt, result, seconds, is_deleted=is_deleted or current is None)
         if current is not None:
             self._queue.nominator.add(current, nominated_node_name)
         if current is not None or self._lookup(attempt.pod.key) is None:
@@ -161,7 +171,6 @@ class FailureHandler:
         pod, info = attempt.pod, attempt.info
         current = self.waiting(pod)
         if current is None:
-            log.info("Pod was deleted, recreated or bound meanwhile; it is not requeued", pod=pod.key)
             self._queue.done(pod.uid)
             return None
         info.pod = current
@@ -172,13 +181,17 @@ class FailureHandler:
         return current
 
     @staticmethod
-    def _log(attempt: Attempt, result: str, seconds: float) -> None:
+    def _log(attempt: Attempt, result: str, seconds: float, *, is_deleted: bool) -> None:
         """Log the canonical line of a failed attempt."""
-        tell = log.info if result == "unschedulable" else log.error
+        if is_deleted:
+            # Users delete pods at any moment: an attempt that comes to nothing because of it is no danger sign.
+            tell, text = log.info, "Pod was deleted, recreated or bound during the attempt"
+        elif result == "unschedulable":
+            tell, text = log.info, "Unable to schedule pod; no fit; waiting"
+        else:
+            tell, text = log.error, "Error scheduling pod; retrying"
         tell(
-            "Unable to schedule pod; no fit; waiting"
-            if result == "unschedulable"
-            else "Error scheduling pod; retrying",
+            text,
             pod=attempt.pod.key,
             result=result,
             attempt=attempt.info.attempts,

@@ -14,7 +14,7 @@ from tests.conformance.parts import PARTS, ROOT, Part, corpora
 PAGE: Final = ROOT / "docs/conformance.md"
 
 _HEAD: Final = """\
-# Conformance
+# Conformance report
 
 What podium {version} was held against, and what came of it: the output of `python -m tests.conformance`. It decides as
 kube-scheduler {releases}. Each row names the commit that it was run on, and says so where a part was not run or needs

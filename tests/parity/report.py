@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "parity.md"
 
 _HEAD = """\
-# The same decisions
+# The same decisions as kube-scheduler's: the evidence
 
 podium's answers beside those of kube-scheduler 1.37.2, recorded by running its own framework with its own in-tree
 plugins. `make test` compares them anew; this page is written by `python -m tests.parity.report`.

@@ -23,7 +23,7 @@ def page_text(by_scheduler: Mapping[str, Results]) -> str:
     kubelet_count = max(len(suite_results.for_kubelets) for suite_results in by_scheduler.values())
     options = " ".join(f"--scheduler {scheduler}" for scheduler in by_scheduler)
     lines = [
-        "# Upstream's own tests",
+        "# Upstream's end-to-end tests, run against podium",
         "",
         "Kubernetes tests itself with end-to-end specs. Those of scheduling, of workloads and pod groups, and those of",
         "device claims that need no kubelet, run with podium in the place of kube-scheduler, under the name",

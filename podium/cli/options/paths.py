@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import click
 from click.shell_completion import CompletionItem
@@ -27,7 +27,17 @@ class PathName(StringParamType):
         return [CompletionItem(incomplete, type=self._completes)]
 
 
+class Reference(PathName):
+    """A plugin, module:Class or path/file.py:Class."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Check the form of the reference; the plugin itself is loaded by the command."""
+        location, _, class_name = value.rpartition(":")
+        if not location or not class_name:
+            self.fail(f"{value!r} is not module:Class or path/file.py:Class", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 FILE: Final = PathName("file")
 FOLDER: Final = PathName("dir", completes="dir")
-REFERENCE: Final = PathName("reference")
-"""A plugin, module:Class or path/file.py:Class."""
+REFERENCE: Final = Reference("reference")

@@ -70,4 +70,10 @@ def take_running_podium(parameters: dict[str, Any]) -> RunningPodium | None:
                 "go with --url"
             )
         return None
+    from podium.client.server_address import AddressError, base_url
+
+    try:
+        base_url(url, "--url")
+    except AddressError as error:
+        raise click.UsageError(str(error)) from None
     return RunningPodium(url, token_file or "", authorities or "", not is_insecure, may_send_unencrypted)

@@ -51,6 +51,11 @@ const cores = milli => (milli / 1000).toFixed(milli % 1000 ? 1 : 0);
 // Its verdict on all nodes begins with how many there are, which the reader sees elsewhere.
 const shortened = message => message.replace(/^0\/\d+ nodes are available: /, "");
 const nodesOf = count => `${count} ${count === 1 ? "node" : "nodes"}`;
+// kube-scheduler's text suits any number of nodes, as "node(s) had untolerated taint(s)" does; beside a count it need not.
+const reasonOf = (count, text) => text.startsWith("node(s) ")
+  ? `${nodesOf(count)} ${text.slice("node(s) ".length).replaceAll("(s)", "s")}` : `${nodesOf(count)}: ${text}`;
+// Of a time, what the tables beside it show.
+const timeOfDay = text => text.replace(/\d{4}-\d\d-\d\dT(\d\d:\d\d:\d\d)Z/g, "$1");
 const bytes = amount => amount >= 2 ** 30 ? `${(amount / 2 ** 30).toFixed(1)} Gi` : `${(amount / 2 ** 20).toFixed(0)} Mi`;
 const devicesOf = node => Object.entries(node.devices ?? {})
   .map(([driver, [used, total]]) => `, ${used} of ${total} devices of ${driver}`).join("");
@@ -280,12 +285,13 @@ function drawHeader() {
       counts.append(make("div", {class: queue.replace(" ", "-").replace("/", "-")}, make("dt", {text: queue}), make("dd")));
     }
   }
-  QUEUES.forEach((queue, index) => setText(counts.children[index].lastElementChild, String(state.counts[queue] ?? 0)));
+  const shown = count => state.refusal ? "–" : String(count);
+  QUEUES.forEach((queue, index) => setText(counts.children[index].lastElementChild, shown(state.counts[queue] ?? 0)));
   const [first, last] = [state.attempts[0], state.attempts.at(-1)];
   const rate = first && last[0] > first[0] ? (last[1] - first[1]) / (last[0] - first[0]) : 0;
-  setText(counts.lastElementChild.lastElementChild, rate ? rate.toFixed(rate < 10 ? 1 : 0) : "0");
-  for (const name of ["queue", "decisions", "reasons"]) setText(byId(`tab-${name}`).lastElementChild, String(VIEWS[name].count()));
-  setText(byId("tab-nodes").lastElementChild, String(tables.nodes.size));
+  setText(counts.lastElementChild.lastElementChild, shown(rate ? rate.toFixed(rate < 10 ? 1 : 0) : 0));
+  for (const name of ["queue", "decisions", "reasons"]) setText(byId(`tab-${name}`).lastElementChild, shown(VIEWS[name].count()));
+  setText(byId("tab-nodes").lastElementChild, shown(tables.nodes.size));
 }
 
 function draw() {
@@ -360,7 +366,7 @@ function explanation(told) {
   const found = [];
   const where = told.bound_to ? `Bound to ${told.bound_to}.` : told.queue ? `Queue: ${told.queue.queue}.` : told.exists ? "Pending." : "Deleted.";
   found.push(make("p", {class: "where", text: where}));
-  if (told.queue && told.queue.nextTry) found.push(make("p", {text: `Next try: ${told.queue.nextTry.text}.`}));
+  if (told.queue && told.queue.nextTry) found.push(make("p", {text: `Next try: ${timeOfDay(told.queue.nextTry.text)}.`}));
   if (told.queue && told.queue.reason && !told.why) found.push(make("p", {text: told.queue.reason}));
   const why = told.why;
   if (why) {
@@ -368,28 +374,32 @@ function explanation(told) {
     if (why.message) found.push(make("p", {text: why.message}));
     if (why.groups.length) {
       found.push(section("Nodes that do not fit", make("ul", {class: "groups"}, ...why.groups.map(group => make("li", {},
-        make("strong", {text: `${nodesOf(group.count)}: ${group.text}`}),
+        make("strong", {text: reasonOf(group.count, group.text)}),
         make("span", {text: `${group.plugin}, such as ${group.examples.join(", ")}`}))))));
       if (!told.bound_to && told.exists) found.push(fixSection());
     }
     if (why.scores.length) {
-      const plugins = Object.keys(why.scores[0].plugins);
+      const isZero = plugin => why.scores.every(score => !score.plugins[plugin]);
+      const plugins = Object.keys(why.scores[0].plugins).filter(plugin => !isZero(plugin));
+      const zeros = Object.keys(why.scores[0].plugins).filter(isZero);
+      const note = zeros.length ? [make("p", {class: "note", text: `0 for each of these nodes: ${zeros.join(", ")}.`})] : [];
       // Plugins below each other: side by side, ten of them would be wider than any panel.
       found.push(section("Scores", simpleTable("The best nodes by score", ["Plugin", ...why.scores.map(score => score.node)], [
         ["Total", ...why.scores.map(score => score.total)],
         ...plugins.map(plugin => [plugin, ...why.scores.map(score => score.plugins[plugin] ?? "")]),
-      ])));
+      ]), ...note));
     }
   }
-  for (const shortage of told.devices ?? []) {
-    found.push(section("Missing devices", make("p", {text: `${nodesOf(shortage.count)}, such as ${shortage.examples.join(", ")}: ${shortage.text}`})));
+  if (told.devices?.length) {
+    found.push(section("Missing devices", ...told.devices.map(shortage =>
+      make("p", {text: `${nodesOf(shortage.count)}, such as ${shortage.examples.join(", ")}: ${shortage.text}`}))));
   }
   if (told.gang) found.push(section("Its gang", ...told.gang.text.map(text => make("p", {text}))));
   if (told.attempts.length) found.push(section("Attempts", attemptsTable(told.attempts)));
   const story = (told.queue ? told.queue.story : told.attempts.length ? told.attempts[0].story : []).toReversed();
   if (story.length) {
-    found.push(section("Way through the queue", simpleTable("Transitions, the newest first", ["Time", "Event", "From", "To", "Plugin"],
-      story.map(each => [each.at.slice(11, 23), each.event, each.from, each.to, each.plugin]))));
+    found.push(section("Way through the queue", simpleTable("Transitions, the newest first", ["Time", "Event", "Queue"],
+      story.map(each => [each.at.slice(11, 23), each.plugin ? `${each.event}, by ${each.plugin}` : each.event, `${each.from} to ${each.to}`]))));
   }
   return found;
 }
@@ -535,11 +545,11 @@ async function follow() {
   const alive = () => { clearTimeout(timer); timer = setTimeout(() => ending.abort(), SILENCE_MS_MAX); };
   try {
     const answer = await fetch("ui/events", {headers: headers(), cache: "no-store", signal: ending.signal});
-    if (answer.status === 401) return state.token ? "podium does not accept this token." : "podium does not know who you are: it needs a token.";
+    if (answer.status === 401) return state.token ? "podium does not accept this token." : "podium does not know who you are, and needs a token.";
     if (answer.status === 403) {
       const message = (await answer.json()).message;
       const isUnknown = !state.token && message.includes("system:anonymous");
-      return `${isUnknown ? "podium does not know who you are" : "you may not read this page"}: ${message}`;
+      return `${isUnknown ? "podium does not know who you are" : "you may not read this page"} (${message}).`;
     }
     state.refusal = "";
     byId("again").hidden = true;
@@ -570,7 +580,7 @@ function askForToken(reason) {
   tell("no access", "lost");
   state.refusal = reason;
   byId("again").hidden = false;
-  setText(byId("access-reason"), reason);
+  setText(byId("access-reason"), `Nothing is shown: ${reason}`);
   draw();
   if (!byId("access").open) byId("access").showModal();
   byId("token").focus();

@@ -159,3 +159,22 @@ def test_no_answer_is_1(command: str, files: dict[str, Path]) -> None:
 @pytest.mark.parametrize("flag", ["--feature-gates=NoSuch=true", "--emulated-version=1.0"])
 def test_a_flag_that_means_nothing_is_2(flag: str, files: dict[str, Path]) -> None:
     assert run("config", "check", files["right"], flag).exit_code == EXIT_USAGE
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "why /small -f {cluster}",
+        "why one/two/three -f {cluster}",
+        "why small -f {cluster} --lease kube-system/podium",
+        "why small --url localhost",
+        "why small -f {cluster} --plugin module",
+        "outlook one/two/three -f {cluster}",
+        "make-room --for one/two/three -f {cluster}",
+        "run --plugin file.py",
+        "what-if --drain , -f {cluster}",
+    ],
+)
+def test_an_argument_of_another_form_is_2(line: str, files: dict[str, Path]) -> None:
+    result = run(*line.format(**files).split())
+    assert (result.exit_code, result.stdout) == (EXIT_USAGE, ""), result.output

@@ -13,10 +13,11 @@ from podium.objects.api_errors import ApiError, Conflict, Forbidden, NotFound, O
 
 def failed_binding(*errors: ApiError, stage: BindingStage = BindingStage.BINDING) -> BindOutcome:
     """The outcome of requests to bind that failed one after the other, each while the error before it was handled."""
-    failure = PluginError("not bound")
     for cause, error in zip((None, *errors), errors, strict=False):
         error.__context__ = cause
-    failure.__cause__ = errors[-1]
+    # As `DefaultBinder` and the call of it wrap an error.
+    of_plugin, failure = PluginError("not bound"), PluginError("running the plugin: not bound")
+    of_plugin.__cause__, failure.__cause__ = errors[-1], of_plugin
     return BindOutcome(error_status(failure), stage, 0.0)
 
 

@@ -480,6 +480,29 @@ async def test_a_pod_that_is_deleted_during_its_binding_is_not_put_back() -> Non
         assert bench.requests_sent("PATCH") == []
 
 
+@pytest.mark.parametrize("is_watched", [True, False], ids=["the watch shows it first", "the answer shows it first"])
+async def test_that_a_pod_is_gone_when_it_is_bound_alarms_nobody(is_watched: bool) -> None:
+    bench = LoopBench()
+    web = pod("web-1")
+
+    def delete_and_refuse() -> Exception:
+        if is_watched:
+            bench.delete(web)
+        return NotFound('pods "web-1" not found')
+
+    answers(bench, "/binding", delete_and_refuse)
+    bench.put(node("n1"), web)
+    with capture_logs() as logs:
+        async with bench.running():
+            await settle()
+            if not is_watched:
+                bench.delete(web)
+                await settle()
+            assert bench.place(web) is QueueState.GONE
+    assert not [entry for entry in logs if entry["log_level"] in ("warning", "error")]
+    assert bench.attempts("error") == 1
+
+
 async def test_a_pod_that_is_made_anew_during_the_binding_of_its_namesake_is_bound_itself() -> None:
     bench = LoopBench()
     web, namesake = pod("web-1"), pod("web-1", uid="uid-again")
