@@ -84,6 +84,12 @@ PARTS: Final = (
         "-m tests.device_kills --pods 200 --kills 6",
         needs_control_plane=True,
     ),
+    Part(
+        "shard-kills",
+        "members of a group of shards are killed, stopped and cut off: each pod is bound once, no two act on a node",
+        "-m tests.shard_kills --kills 20",
+        needs_control_plane=True,
+    ),
     Part("gangs", "the thorough search for gangs finds what brute force finds", "-m tests.gangs --count 200"),
     Part(
         "plans",

@@ -111,6 +111,11 @@ class ControlPlane:
         self.stop_apiserver()
         self.start_apiserver()
 
+    def restart_etcd(self) -> None:
+        """Kills etcd and starts it again on its data. The API server waits meanwhile."""
+        self.etcd.kill()
+        self._start_etcd()
+
     def back_up_etcd(self) -> Path:
         """Kills etcd, copies its data, and starts it again; returns the copy. The API server waits meanwhile."""
         self.etcd.kill()

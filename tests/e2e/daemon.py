@@ -104,6 +104,11 @@ class Daemon:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs."""
+        return self._process.poll()
+
     async def wait_ready(self) -> None:
         """Until /readyz says so."""
         ends_s = time.monotonic() + PATIENCE_S

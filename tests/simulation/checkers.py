@@ -8,7 +8,9 @@ from podium.cluster.pod_states import PodState
 from podium.insight.evaluate.scenarios import Evaluator, Scenario
 from podium.objects.coscheduling import GROUP_LABEL
 from podium.queues.states import QueueState
+from podium.sandbox.embedded import Sandbox
 from podium.sandbox.journal import Change
+from podium.sandbox.resources import resource_named
 from tests.simulation import random_objects
 from tests.simulation.observed import ObservedApp
 
@@ -24,6 +26,12 @@ class Violation(Exception):  # noqa: N818 - what has happened, not a mistake of 
 
     def __str__(self) -> str:
         return ": ".join(self.args)
+
+
+def stored_objects(sandbox: Sandbox, resource: str) -> list[Json]:
+    """Return the objects as they are stored, for checks after every step: copies of all would take a tenth of a run."""
+    collection = sandbox.store.collection(resource_named(resource))
+    return [collection.records[key].obj for key in collection.sorted_keys()]
 
 
 def check_one_place(app: ObservedApp) -> None:

@@ -14,7 +14,7 @@ from podium.plugins.dynamic_resources.plugin import DynamicResources
 from podium.sandbox.embedded import Sandbox
 from tests.simulation import random_objects
 from tests.simulation.actors import PODS_MAX
-from tests.simulation.checkers import Violation
+from tests.simulation.checkers import Violation, stored_objects
 from tests.simulation.observed import ObservedApp
 
 Json = dict[str, Any]
@@ -182,7 +182,7 @@ def check_devices(sandbox: Sandbox) -> None:
             if device in holders:
                 raise Violation("device twice", f"{holders[device]} and {name} both hold {'/'.join(device)}")
             holders[device] = name
-    for pod in sandbox.store.list("pods"):
+    for pod in stored_objects(sandbox, "pods"):
         metadata, spec, status = pod["metadata"], pod["spec"], pod["status"]
         if not spec.get("nodeName") or spec["schedulerName"] != random_objects.OURS:
             continue
@@ -208,7 +208,7 @@ def check_devices(sandbox: Sandbox) -> None:
 def check_no_claim_held(app: ObservedApp, sandbox: Sandbox) -> None:
     """After a calm, no claim is reserved for a pod that is gone, and no allocation is about to be written."""
     assert app.parts is not None
-    uids = {pod["metadata"]["uid"] for pod in sandbox.store.list("pods")}
+    uids = {pod["metadata"]["uid"] for pod in stored_objects(sandbox, "pods")}
     for claim in _claims(sandbox):
         for user in claim.get("status", {}).get("reservedFor", ()):
             if user["uid"] not in uids:
@@ -221,7 +221,7 @@ def check_no_claim_held(app: ObservedApp, sandbox: Sandbox) -> None:
 
 
 def _claims(sandbox: Sandbox) -> list[Json]:
-    return sandbox.store.list("resourceclaims")
+    return stored_objects(sandbox, "resourceclaims")
 
 
 def _results(claim: Json) -> list[tuple[str, str]]:

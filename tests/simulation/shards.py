@@ -240,9 +240,9 @@ class ShardSimulation:
 
     def _check(self) -> None:
         self._read_changes()
-        nodes = self._sandbox.store.list("nodes")
+        nodes = checkers.stored_objects(self._sandbox, "nodes")
         check_one_owner(self._members.values(), nodes)
-        check_no_node_overfull(self._sandbox.store.list("pods"), nodes)
+        check_no_node_overfull(checkers.stored_objects(self._sandbox, "pods"), nodes)
         if self._has_devices:
             check_devices(self._sandbox)
         for member in self._members.values():
@@ -291,7 +291,7 @@ class ShardSimulation:
             self._gangs.delete_rivals()
 
     def _check_divided(self) -> None:
-        for node in self._sandbox.store.list("nodes"):
+        for node in checkers.stored_objects(self._sandbox, "nodes"):
             name = node["metadata"]["name"]
             if not any(member.shards.owns(name) for member in self._members.values()):
                 raise Violation("divided", f"no member owns {name}")

@@ -14,6 +14,7 @@ import anyio
 import pytest
 from structlog.testing import capture_logs
 
+import podium
 from podium.objects.coscheduling import GROUP_LABEL, MIN_MEMBER
 from podium.sandbox.embedded import Sandbox
 from podium.shards.announcement import PROTOCOL
@@ -173,6 +174,52 @@ def test_nodes_without_the_label_are_divided_one_by_one() -> None:
         )
 
     in_virtual_time(test, lambda number: {ZONE: "east"} if number == 0 else {})
+
+
+def test_two_members_of_one_name_that_start_at_once_never_both_act() -> None:
+    async def test(group: Group) -> None:
+        twins = [group.start("m1"), group.start("m1")]
+        group.start("m2")
+        await group.wait_divided(30.0)
+        for _ in range(30):
+            assert [twin.may_act for twin in twins].count(True) == 1
+            await asyncio.sleep(1.0)
+        assert group.is_divided()
+
+    in_virtual_time(test, hosts)
+
+
+def test_a_member_that_joins_takes_nodes_from_all_others_and_moves_none_between_them() -> None:
+    async def test(group: Group) -> None:
+        names = [f"node-{number}" for number in range(NODES)]
+        for number in (1, 2, 3):
+            group.start(f"m{number}")
+        await group.wait_divided(30.0)
+        former_owners = {name: group.owners(name) for name in names}
+        group.start("m4")
+        await group.wait_until(lambda: group.is_divided() and any(group.owners(name) == ["m4"] for name in names), 30.0)
+        moved_names = [name for name in names if group.owners(name) != former_owners[name]]
+        assert all(group.owners(name) == ["m4"] for name in moved_names)
+        assert len(moved_names) <= NODES // 4 + 1
+
+    in_virtual_time(test, hosts)
+
+
+def test_members_of_different_versions_divide_the_nodes_amid_a_rollout(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(group: Group) -> None:
+        group.start("m1")
+        await group.wait_divided(30.0)
+        monkeypatch.setattr(podium, "__version__", "99.0.0")
+        group.start("m2")
+        await group.wait_until(lambda: {*map(tuple, map(group.owners, names))} == {("m1",), ("m2",)}, 30.0)
+        # The newer one takes over from the older one, and is replaced itself.
+        group.kill(group.members[0])
+        await group.wait_until(lambda: all(group.owners(name) == ["m2"] for name in names), LEASE_S + NOTICED_S)
+        group.start("m1")
+        await group.wait_until(lambda: {*map(tuple, map(group.owners, names))} == {("m1",), ("m2",)}, 2 * LEASE_S)
+
+    names = [f"node-{number}" for number in range(NODES)]
+    in_virtual_time(test, hosts)
 
 
 def test_a_member_of_another_protocol_keeps_all_nodes_and_the_log_says_why() -> None:

@@ -93,6 +93,7 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "tests/properties": (0, 0),
     "tests/provisioned": (0, 0),
     "tests/shadow": (0, 0),
+    "tests/shard_kills": (0, 0),
     "tests/simulation": (0, 0),
     "tests/skew": (0, 0),
     "tests/soak": (0, 0),

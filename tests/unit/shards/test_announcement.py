@@ -6,7 +6,18 @@ from typing import Any
 
 import pytest
 
-from podium.shards.announcement import KEY, MEMBER, PROTOCOL, VIEWS, Announcement, MemberLease, ShardIdentity, unit_of
+import podium
+from podium.shards.announcement import (
+    KEY,
+    MEMBER,
+    PROTOCOL,
+    VERSION,
+    VIEWS,
+    Announcement,
+    MemberLease,
+    ShardIdentity,
+    unit_of,
+)
 from podium.shards.rendezvous import owner
 from tests.builders import ZONE_LABEL, node
 
@@ -61,6 +72,14 @@ def test_a_lease_that_cannot_be_understood_claims_every_node(annotations: dict[s
     lease = MemberLease.of(lease_of(Announcement("m1", ZONE_LABEL, (VIEW,)), **annotations))
     assert lease.announcement.claims_all
     assert lease.announcement.claims(node("n1"))
+
+
+@pytest.mark.parametrize("annotations", [{VERSION: "99.0.0"}, {VERSION: None}, {"podium/shard-later": "field"}])
+def test_a_lease_of_another_version_with_the_same_protocol_is_understood(annotations: dict[str, Any]) -> None:
+    announcement = Announcement("m1", ZONE_LABEL, (VIEW,))
+    lease = MemberLease.of(lease_of(announcement, **annotations))
+    assert lease.announcement == announcement
+    assert lease.version == (annotations.get(VERSION, podium.__version__) or "")
 
 
 @pytest.mark.parametrize("lease", [{}, {"metadata": None, "spec": []}, {"metadata": {"annotations": "text"}}])
