@@ -53,7 +53,9 @@ def waiting_cluster(seed: int) -> WaitingCluster:
     cluster = WaitingCluster(
         end_times_s=chance.sample(range(max(GRACES_S) + 1, LAST_END_S), 20),
         # In some clusters all take as long, as most pods do.
-        graces_s=[chance.choice(GRACES_S)] * 40 if chance.random() < 0.2 else chance.sample(GRACES_S, len(GRACES_S)),
+        graces_s=[chance.choice(GRACES_S)] * 40
+        if chance.random() < 0.2
+        else chance.sample(GRACES_S, len(GRACES_S)) * 2,
     )
     for index in range(chance.randint(2, 5)):
         name = f"node-{index}"

@@ -12,11 +12,11 @@ import enum
 import itertools
 import json
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
-from podium.config import default_configuration, load, parse_feature_gates
+from podium.config import LeaderElection, default_configuration, load, parse_feature_gates
 from podium.engine.files import LocatedManifest
 from podium.framework.profile.runtime import registry_of
 from podium.insight.cluster import Cluster
@@ -35,8 +35,10 @@ from tests.virtual_time import START_S, LoopClock
 
 _FOR_EVER_S: Final = 1e9
 _TICK_S: Final = 0.5
-_REST_S: Final = 14.0 + max(GRACES_S)
-"""A pod that is tried again is tried within 10 s, and one that is deleted ends within its grace period."""
+_REST_S: Final = 14.0
+"""A pod that is tried again is tried within 10 s."""
+_LAST_GRACE_S: Final = 2.0
+"""How long pods take to end after the first phase: no answer has a time from then on."""
 _FIRST_PHASE_S: Final = LAST_END_S + 3 * max(GRACES_S) + 32
 """Ends that objects announce may let pods be preempted, which end later."""
 _CLAIMS_S: Final = 0.05
@@ -231,7 +233,7 @@ async def _play(
         controllers=True,
         kubelet_delay_s=float(START_DELAY_S),
         job_s=_FOR_EVER_S,
-        ending_s=partial(_ending_s, order),
+        ending_s=partial(_ending_s, order, play),
     )
     gates = parse_feature_gates(["GenericWorkload=true"])
     configuration = (
@@ -239,6 +241,8 @@ async def _play(
         if waiting.config is None
         else load(json.dumps(waiting.config), "config", registry_of({**IN_TREE, **CONTRIB}), gates).config
     )
+    # With an election more would happen in the same time.
+    configuration = replace(configuration, leader_election=LeaderElection(leader_elect=False))
     async with sandbox:
         await asyncio.sleep(_CLAIMS_S)
         async with daemon_beside(sandbox, seed, configuration, gates.pod_groups, TickingClock()):
@@ -248,8 +252,10 @@ async def _play(
     return play
 
 
-def _ending_s(order: Order, pod: Json, since_s: float) -> float:
+def _ending_s(order: Order, play: Play, pod: Json, since_s: float) -> float:
     """How long the pod takes to end: its grace period, and a little that changes the order of those of one moment."""
+    if play.phase_ends_s:
+        return _LAST_GRACE_S
     default_s = pod["spec"].get("terminationGracePeriodSeconds", 30)
     grace_s = float(pod["metadata"].get("deletionGracePeriodSeconds") or default_s)
     offset_s = (since_s + grace_s) % _MOMENT_S

@@ -9,9 +9,9 @@ from tests.virtual_time import START_S
 
 START_DELAY_S: Final = 5
 """How long pods take to start: the stand-in kubelets need as long."""
-GRACES_S: Final = range(3, 40)
+GRACES_S: Final = range(3, 30)
 """How long pods take to end."""
-LAST_END_S: Final = 120
+LAST_END_S: Final = 90
 """When the last pod whose time is known has ended."""
 
 
