@@ -54,6 +54,7 @@ class Gang:
         topology_key: the label whose value all their nodes must share; None if the group has no such constraint.
         problem: why no member is tried, in words for users; "" if they are.
         is_sized: whether the number of members that it needs is known.
+        is_enforced: whether the pod's profile lets its members start together only.
     """
 
     key: str
@@ -65,6 +66,7 @@ class Gang:
     problem: str = ""
     note: str = ""
     is_sized: bool = True
+    is_enforced: bool = True
 
     @property
     def waiting_members(self) -> Sequence[Pod]:
@@ -110,6 +112,12 @@ def gang_of(cluster: Cluster, pod: Pod) -> Gang | None:
     members.setdefault(pod.key, pod)
     gang = _gang(cluster.store, key, pod, members.values())
     return None if gang is None else under_profile(cluster, gang, pod)
+
+
+def enforced_gang_of(cluster: Cluster, pod: Pod) -> Gang | None:
+    """Return the pod's gang as `gang_of`; None also if the pod's profile lets its members start one by one."""
+    gang = gang_of(cluster, pod)
+    return gang if gang is not None and gang.is_enforced else None
 
 
 def gangs_of(store: ObjectStore, pods: Iterable[Pod]) -> list[Gang]:
@@ -189,7 +197,8 @@ def under_profile(cluster: Cluster, gang: Gang, pod: Pod) -> Gang:
     plugin = None if framework is None else coscheduling_in(framework)
     note = "" if plugin is not None else "so it is with the plugin Coscheduling, which the profile that was asked lacks"
     spec = spec_of_gang(cluster.store.get(COSCHEDULING_POD_GROUPS, gang.key), pod)
-    return replace(gang, wait_s=0.0 if spec is None else longest_wait_s(plugin, spec), note=note)
+    wait_s = 0.0 if spec is None else longest_wait_s(plugin, spec)
+    return replace(gang, wait_s=wait_s, note=note, is_enforced=plugin is not None)
 
 
 def _turn(pod: Pod) -> tuple[int, str, str]:

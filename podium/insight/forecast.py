@@ -25,7 +25,7 @@ from podium.engine.derivation.pods import named_pod
 from podium.engine.derivation.workload_kinds import templates_in
 from podium.engine.errors import ManifestError
 from podium.engine.files import LocatedManifest
-from podium.engine.gangs import Gang, gang_of, restrict, try_gang
+from podium.engine.gangs import Gang, enforced_gang_of, restrict, try_gang
 from podium.engine.manifests import Manifest, as_manifest, resource_of
 from podium.engine.placement import Placement
 from podium.framework.cycle.search import filter_all
@@ -50,6 +50,8 @@ _FIXES_MAX: Final = 3
 _PARTNERS_MAX: Final = 10
 """The number of pods to be near, each of which is tried as the last one to end."""
 _AT_ONCE_S: Final = 1.0
+_COMING_S: Final = 0.1
+"""The time from the attempts at the pods that wait to the coming of others."""
 _NEVER: Final = "Never"
 """The policy of a pod that preempts nobody."""
 
@@ -78,7 +80,8 @@ class Forecast:
         self._start = self.cluster
         rehearsal.play_queue()
         if step is not None:
-            # The pods that wait already have been tried before others come.
+            # The pods that wait already have been tried before others come, and their preemptions have begun.
+            rehearsal.clock.advance(_COMING_S)
             step.carry_out(rehearsal)
             rehearsal.reconcile()
             self.asked = _pods_in(step, rehearsal.world)
@@ -130,7 +133,7 @@ class Forecast:
         if placement.node is not None:
             answer = PodOutlook(pod.key, Verdict.NOW, placement.node, ahead=ahead)
         elif placement.nominated_node is not None and placement.victims:
-            by_s = self.at_s + max(map(grace_s, placement.victims))
+            by_s = self.at_s + _COMING_S + max(map(grace_s, placement.victims))
             if by_s >= self._next_end_s:
                 # Another end may help it before.
                 return None
@@ -353,7 +356,7 @@ class Forecast:
         order = {key: number for number, key in enumerate(self._rehearsal.first_attempts)}
         waiting_pods = [pod for pod in world.store.objects(PODS).values() if not pod.node_name]
         for pod in sorted(waiting_pods, key=lambda pod: (-pod.priority, order.get(pod.key, len(order)))):
-            if not pod.is_terminating and gang_of(world, pod) is None:
+            if not pod.is_terminating and enforced_gang_of(world, pod) is None:
                 world.place_without_preemption(pod)
         return world
 
@@ -444,14 +447,16 @@ def _pod_alone(cluster: Cluster, objects: Sequence[LocatedManifest]) -> Pod | No
     admission = cluster.admission
     admission.demand_admission(manifest)
     pod = cluster.read_pod(with_node_lost_tolerations(manifest))
-    is_simple = cluster.store.get(PODS, pod.key) is None and not may_have_claims(pod) and gang_of(cluster, pod) is None
+    is_simple = (
+        cluster.store.get(PODS, pod.key) is None and not may_have_claims(pod) and enforced_gang_of(cluster, pod) is None
+    )
     return pod if is_simple and not admission.objects.in_namespace("ResourceQuota", namespace_of(manifest)) else None
 
 
 def _incomplete_gang(world: Cluster, key: str) -> Gang | None:
     """Return the gang of the pod, unless it has its minimum already."""
     pod = world.store.get(PODS, key)
-    gang = None if pod is None else gang_of(world, pod)
+    gang = None if pod is None else enforced_gang_of(world, pod)
     return None if gang is None or len(gang.placed_members) >= gang.min_count else gang
 
 

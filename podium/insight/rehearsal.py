@@ -24,11 +24,13 @@ from podium.engine.derivation.claims import may_have_claims
 from podium.engine.derivation.control_objects import count_at
 from podium.engine.derivation.job_failures import backoff_limit, backoff_s, policy_action, replaces_failed_only
 from podium.engine.errors import ClusterError
-from podium.engine.gangs import Gang, gang_of, restrict, try_gang
+from podium.engine.gang_story import coscheduling_in
+from podium.engine.gangs import Gang, enforced_gang_of, restrict, try_gang
 from podium.engine.placement import Placement
 from podium.framework.contract.status import ScheduleError
 from podium.insight.asked_pod import devices_claimed
 from podium.insight.cluster import Cluster
+from podium.insight.gang_retries import GangRetries
 from podium.insight.moments import Moment, free_on
 from podium.insight.pod_ends import PodEnd, grace_s, job_deadlines, job_reason, pod_end
 from podium.insight.trial import Trial
@@ -36,6 +38,7 @@ from podium.insight.waiting_pods import WaitingPods
 from podium.lib.clock import ManualClock
 from podium.objects.core import Pod
 from podium.objects.resource_types import PODS, RESOURCE_CLAIMS
+from podium.queues import PodBackoff
 
 _ATTEMPTS_MAX: Final = 200
 """The attempts at one pod: pods that preempt each other could move for ever."""
@@ -46,6 +49,8 @@ _ATTEMPT_S: Final = 1e-6
 _DELETION_S: Final = 1e-3
 """The time from a decision to a deletion, which counts only against ends that are due at the same moment."""
 _TOGETHER_S: Final = 5e-4
+_RELEASE_S: Final = 0.01
+"""The time from the end of a pod to the release of its claims by their controller: attempts come between."""
 _ALLOCATION_S: Final = 0.1
 """The time from the attempt that allocates a claim to its being written: other attempts come between."""
 
@@ -105,7 +110,9 @@ class Rehearsal(Trial):
     _serial: Iterator[int] = field(default_factory=itertools.count)
     _allocation_times_s: dict[str, float] = field(default_factory=dict)
     """The time at which each claim got its devices, by its key."""
-    _gang_failures: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _gang_failures: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    _gang_retries: GangRetries = field(init=False)
+    _release_count: int = 0
     _job_failures: dict[str, JobFailures] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -120,6 +127,8 @@ class Rehearsal(Trial):
                 self.world.put(PODS, pod_with_claims)
         # As they have entered the queue of a scheduler that has run all the time.
         self.waiting.enter(sorted((pod for pod in self.world.pods if not pod.node_name), key=age_of))
+        config = self.original.configuration
+        self._gang_retries = GangRetries(PodBackoff(config.pod_initial_backoff_s, config.pod_max_backoff_s))
         self.controllers.held_jobs = set()
         deadlines = job_deadlines(self.world.admission.objects, self.start_s)
         for key, at_s in deadlines.items():
@@ -152,14 +161,16 @@ class Rehearsal(Trial):
             self.reconcile()
             if self._attempt_next():
                 continue
-            if not self.controllers.end_backoffs() and not self._note_ends_of_jobs():
+            if not self.controllers.end_backoffs():
                 return
 
     def play_ends(self) -> None:
         """Let time pass until the last end that an object announces. Raises: as `play_queue`."""
+        self._plan_retries()
         while self._schedule:
             self.limit.check()
             at_s = self._schedule[0][0]
+            self._gang_retries.pass_until(at_s)
             self.clock.advance(max(at_s - self.clock.now(), 0.0))
             end_count = len(self.ends)
             # Victims of several preemptions end at nearly the same moment: the scheduler hears of them together.
@@ -168,6 +179,16 @@ class Rehearsal(Trial):
             free = free_on(self.world, dict.fromkeys(end.node for end in self.ends[end_count:]))
             self.moments.append(Moment(at_s, len(self.ends), free, not self.preemptions))
             self.play_queue()
+            self._plan_retries()
+
+    def _plan_retries(self) -> None:
+        for pod, at_s in self._gang_retries.plan(self._state):
+            self._plan(at_s, partial(self.waiting.activate, pod.key))
+
+    @property
+    def _state(self) -> tuple[int, int, int]:
+        """What changes with each change that may let a gang fit."""
+        return len(self.turns), len(self.ends), self._release_count
 
     def play_completions(self) -> None:
         """Let all pods end that end by themselves at an unknown time, and those that begin only then.
@@ -258,6 +279,14 @@ class Rehearsal(Trial):
             self.waiting.leave(pod)
         super()._end(pod, is_replaced=is_replaced)
 
+    def _release_claims(self, pod: Pod) -> None:
+        if pod.spec.resource_claims or pod.spec.volumes:
+            self._plan(self.clock.now() + _RELEASE_S, partial(self._release_now, pod))
+
+    def _release_now(self, pod: Pod) -> None:
+        self._release_count += 1
+        super()._release_claims(pod)
+
     # ------------------------------------------------------------ attempts
 
     def _attempt_next(self) -> bool:
@@ -269,14 +298,14 @@ class Rehearsal(Trial):
         # Each ends a little later than the one before: pods are tried again in the order in which they were rejected.
         self.clock.advance(_ATTEMPT_S)
         self.first_attempts.setdefault(pod.key)
-        count = self._attempt_counts[pod.key] = self._attempt_counts.get(pod.key, 0) + 1
-        if count > _ATTEMPTS_MAX:
-            self._note(Placement(pod, None, f"it was tried {_ATTEMPTS_MAX} times"))
-            return True
-        gang = gang_of(self.world, pod)
+        gang = enforced_gang_of(self.world, pod)
         # A gang that has its minimum leaves the rest to themselves.
         if gang is not None and len(gang.placed_members) < gang.min_count:
             self._attempt_gang(pod, gang)
+            return True
+        count = self._attempt_counts[pod.key] = self._attempt_counts.get(pod.key, 0) + 1
+        if count > _ATTEMPTS_MAX:
+            self._note(Placement(pod, None, f"it was tried {_ATTEMPTS_MAX} times"))
             return True
         claims = devices_claimed(self.world.store, pod) if pod.spec.resource_claims else ()
         now_s = self.clock.now()
@@ -297,17 +326,23 @@ class Rehearsal(Trial):
 
     def _attempt_gang(self, pod: Pod, gang: Gang) -> None:
         """Place the waiting members of a gang together, if enough of them get a node."""
-        state = len(self.turns), len(self.ends)
-        message = gang.problem
+        if self._gang_retries.backs_off(gang, self.clock.now()):
+            self._failed.add(pod, Placement(pod, None, ""))
+            return
+        state, message = self._state, gang.problem
         if not message and self._gang_failures.get(gang.key) != state:
             trial = try_gang(self.world, gang)
             if len(gang.placed_members) + len(trial.nodes) >= gang.min_count:
                 members = [member for member in gang.waiting_members if member.key in trial.nodes]
+                self._gang_retries.forget(gang)
                 self._place_members(members, trial.selector)
                 if pod.key in self.turns:
                     return
             else:
                 self._gang_failures[gang.key] = state
+                plugin = coscheduling_in(self.world.framework_for(pod))
+                at_least_s = 0.0 if plugin is None else plugin.args.pod_group_backoff_seconds
+                self._gang_retries.note_failure(gang, self.clock.now(), state, at_least_s)
         self._note(Placement(pod, None, message or f"{gang.key} needs {gang.min_count} members with a node at once"))
 
     def _place_members(self, members: Iterable[Pod], selector: Mapping[str, str]) -> None:

@@ -42,6 +42,7 @@ class Sandbox:
             status of budgets.
         devices: the devices that every node has; stand-in drivers publish them.
         kubelet_delay_s: the time until a bound pod runs, and until a deleted pod is removed.
+        ending_s: returns how long a pod takes to end that is to end from a loop time on; None for `kubelet_delay_s`.
         job_s: how long the pods of Jobs run, if there are controllers.
         heartbeat_s: the interval of the nodes' heartbeats; None for a single one.
         history_limit: how many changes per type watches can still read.
@@ -59,6 +60,7 @@ class Sandbox:
         controllers: bool = False,
         devices: Sequence[DeviceKind] = (),
         kubelet_delay_s: float = 0.05,
+        ending_s: Callable[[dict[str, Any], float], float] | None = None,
         job_s: float = 2.0,
         heartbeat_s: float | None = None,
         history_limit: int = 20_000,
@@ -79,7 +81,9 @@ class Sandbox:
         self._actors: dict[str, Callable[[], Coroutine[None, None, None]]] = {}
         if kubelets:
             runs_s = job_s if controllers else None
-            played = Kubelets(self.store, delay_s=kubelet_delay_s, job_s=runs_s, heartbeat_s=heartbeat_s)
+            played = Kubelets(
+                self.store, delay_s=kubelet_delay_s, job_s=runs_s, heartbeat_s=heartbeat_s, ending_s=ending_s
+            )
             self._actors["stand-in kubelets"] = played.run
         if controllers:
             self._actors["stand-in controllers"] = Controllers(self.store).run

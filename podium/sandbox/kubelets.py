@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+from collections.abc import Callable
 from datetime import datetime
 from itertools import count
 from typing import Any
@@ -36,12 +37,21 @@ class Kubelets:
             (`activeDeadlineSeconds`) to its failure.
         job_s: how long the pods of Jobs run until they succeed; None for ever.
         heartbeat_s: the interval at which nodes refresh their Ready condition; None for never.
+        ending_s: returns how long a pod takes to end that is to end from a loop time on; None for `delay_s`.
     """
 
-    def __init__(self, store: Store, *, delay_s: float, job_s: float | None, heartbeat_s: float | None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        delay_s: float,
+        job_s: float | None,
+        heartbeat_s: float | None,
+        ending_s: Callable[[Json, float], float] | None = None,
+    ) -> None:
         self._store = store
-        self._delays_s = {_START: delay_s, _SUCCEED: job_s, _END: delay_s}
-        self._ending_s = delay_s
+        self._delays_s = {_START: delay_s, _SUCCEED: job_s}
+        self._ending_s = ending_s or (lambda _pod, _since_s: delay_s)
         self._heartbeat_s = heartbeat_s
         self._wake = asyncio.Event()
         self._due: list[tuple[float, int, Key, str]] = []
@@ -86,11 +96,11 @@ class Kubelets:
 
     def _plan(self, record: Record, time_s: float) -> None:
         step = _next_step(record.obj)
-        delay_s = self._delays_s.get(step)
+        delay_s = self._ending_s(record.obj, time_s) if step == _END else self._delays_s.get(step)
         if delay_s is not None:
             heapq.heappush(self._due, (time_s + delay_s, next(self._order), record.key, step))
         if (left_s := self._seconds_left(record.obj)) is not None:
-            due_s = time_s + left_s + self._ending_s
+            due_s = time_s + left_s + self._ending_s(record.obj, time_s + left_s)
             heapq.heappush(self._due, (due_s, next(self._order), record.key, _FAIL))
 
     def _seconds_left(self, pod: Json) -> float | None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from tests import manifests
 from tests.manifests import HOSTNAME, ZONE, Json
 from tests.outlook.extras import extras
-from tests.outlook.times import GRACE_S, LAST_END_S, time_text
+from tests.outlook.times import GRACES_S, LAST_END_S, time_text
 
 NAMESPACE: Final = "default"
 _APPS: Final = ("web", "db", "batch")
@@ -34,6 +34,8 @@ class WaitingCluster:
     config: Json | None = None
     end_times_s: list[int] = field(default_factory=list)
     """Times at which pods may end: no two at once, since in what order a scheduler would hear of them is open."""
+    graces_s: list[int] = field(default_factory=list)
+    """How long pods take to end once they are deleted, for the same reason."""
 
     @property
     def waiting(self) -> Sequence[str]:
@@ -48,7 +50,13 @@ class WaitingCluster:
 def waiting_cluster(seed: int) -> WaitingCluster:
     """A cluster of two to five nodes, most of them full, with two to seven pods that wait."""
     chance = Random(seed)
-    cluster = WaitingCluster(end_times_s=chance.sample(range(20, LAST_END_S - GRACE_S), 20))
+    cluster = WaitingCluster(
+        end_times_s=chance.sample(range(max(GRACES_S) + 1, LAST_END_S), 20),
+        # In some clusters all take as long, as most pods do.
+        graces_s=[chance.choice(GRACES_S)] * 40
+        if chance.random() < 0.2
+        else chance.sample(GRACES_S, len(GRACES_S)) * 2,
+    )
     for index in range(chance.randint(2, 5)):
         name = f"node-{index}"
         cpu = chance.choice((2, 4))
@@ -60,9 +68,9 @@ def waiting_cluster(seed: int) -> WaitingCluster:
         )
         _fill(cluster, name, 1000 * cpu, chance)
     for index in range(chance.randint(2, 7)):
-        cluster.objects.append(_waiting_pod(f"wait-{index}", index, chance))
+        cluster.objects.append(_waiting_pod(f"wait-{index}", index, cluster.graces_s.pop(), chance))
     if chance.random() < 0.35:
-        cluster.comer = _comer(chance)
+        cluster.comer = _comer(cluster.graces_s.pop(), chance)
     additions, cluster.config = extras(seed, cluster.objects)
     cluster.objects += additions
     return cluster
@@ -81,7 +89,8 @@ def _fill(cluster: WaitingCluster, node: str, free: int, chance: Random) -> None
 def _running(cluster: WaitingCluster, name: str, node: str, cpu: int, chance: Random) -> list[Json]:
     labels = {"app": chance.choice(_APPS)}
     start_s = -chance.randint(60, 600)
-    spec: Json = {"terminationGracePeriodSeconds": GRACE_S, "priority": chance.choice((-100, 0, 0, 0, 100))}
+    grace_s = cluster.graces_s.pop()
+    spec: Json = {"terminationGracePeriodSeconds": grace_s, "priority": chance.choice((-100, 0, 0, 0, 100))}
     if chance.random() < 0.08:
         spec["affinity"] = {"podAntiAffinity": _required_terms(chance.choice(_APPS), chance.choice((HOSTNAME, ZONE)))}
     kind = chance.choice(("service", "service", "ending", "deadline", "deadline", "once", "job", "job-deadline"))
@@ -90,9 +99,9 @@ def _running(cluster: WaitingCluster, name: str, node: str, cpu: int, chance: Ra
     has_ending = any("deletionTimestamp" in manifest["metadata"] for manifest in cluster.objects)
     if kind == "ending" and not has_ending:
         # It was deleted just now.
-        metadata |= {"deletionTimestamp": time_text(GRACE_S), "deletionGracePeriodSeconds": GRACE_S}
+        metadata |= {"deletionTimestamp": time_text(grace_s), "deletionGracePeriodSeconds": grace_s}
     elif kind == "deadline":
-        spec["activeDeadlineSeconds"] = cluster.end_times_s.pop() - start_s
+        spec["activeDeadlineSeconds"] = cluster.end_times_s.pop() - grace_s - start_s
         spec["restartPolicy"] = chance.choice(("Always", "Never"))
     elif kind == "once":
         spec["restartPolicy"] = chance.choice(("Never", "OnFailure"))
@@ -100,7 +109,7 @@ def _running(cluster: WaitingCluster, name: str, node: str, cpu: int, chance: Ra
         spec["restartPolicy"] = "Never"
         job = _job(f"job-{name}", labels, spec, cpu, start_s)
         if kind == "job-deadline":
-            job["spec"]["activeDeadlineSeconds"] = cluster.end_times_s.pop() - start_s
+            job["spec"]["activeDeadlineSeconds"] = cluster.end_times_s.pop() - grace_s - start_s
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": f"job-{name}", "uid": f"uid-job-{name}"}
         metadata |= {"ownerReferences": [owner | {"controller": True}], "finalizers": [_TRACKING]}
         labels = {**labels, _CONTROLLER: f"uid-job-{name}", "batch.kubernetes.io/job-name": f"job-{name}"}
@@ -140,8 +149,8 @@ def _job(name: str, labels: Json, spec: Json, cpu: int, start_s: float) -> Json:
     }
 
 
-def _waiting_pod(name: str, index: int, chance: Random) -> Json:
-    spec: dict[str, Any] = {"terminationGracePeriodSeconds": GRACE_S}
+def _waiting_pod(name: str, index: int, grace_s: int, chance: Random) -> Json:
+    spec: dict[str, Any] = {"terminationGracePeriodSeconds": grace_s}
     affinity: Json = {}
     if chance.random() < 0.12:
         spec["nodeSelector"] = chance.choice(({ZONE: chance.choice(_ZONES)}, {"no": "such"}, {HOSTNAME: "node-0"}))
@@ -163,8 +172,8 @@ def _waiting_pod(name: str, index: int, chance: Random) -> Json:
     return pod
 
 
-def _comer(chance: Random) -> Json:
-    pod = _waiting_pod("comer", 40, chance)
+def _comer(grace_s: int, chance: Random) -> Json:
+    pod = _waiting_pod("comer", 40, grace_s, chance)
     del pod["metadata"]["creationTimestamp"], pod["metadata"]["uid"]
     if chance.random() < 0.5:
         return pod

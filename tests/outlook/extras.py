@@ -9,7 +9,7 @@ from tests import device_manifests, gang_manifests, workload_manifests
 from tests.device_manifests import claiming, exactly, held_claim, resource_claim
 from tests.gang_manifests import COSCHEDULING, UPSTREAM
 from tests.manifests import HOSTNAME, ZONE, Json, pod
-from tests.outlook.times import GRACE_S, time_text
+from tests.outlook.times import GRACES_S, time_text
 
 GANG: Final = "wait-train"
 """The name of the gang, with which those of its members begin."""
@@ -42,7 +42,7 @@ def _waiting(manifest: Json, since_s: int) -> Json:
 
 
 def _spec(chance: Random) -> Json:
-    spec: Json = {"terminationGracePeriodSeconds": GRACE_S}
+    spec: Json = {"terminationGracePeriodSeconds": chance.choice(GRACES_S)}
     if chance.random() < 0.4:
         spec |= {"priority": chance.choice((-200, 10, 50)), "preemptionPolicy": "Never"}
     return spec

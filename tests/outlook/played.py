@@ -8,14 +8,15 @@ pods want to be near.
 from __future__ import annotations
 
 import asyncio
+import enum
 import itertools
 import json
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
-from podium.config import default_configuration, load, parse_feature_gates
+from podium.config import LeaderElection, default_configuration, load, parse_feature_gates
 from podium.engine.files import LocatedManifest
 from podium.framework.profile.runtime import registry_of
 from podium.insight.cluster import Cluster
@@ -28,7 +29,7 @@ from podium.sandbox.resources import resource_named
 from tests.manifests import Json
 from tests.outlook.clusters import NAMESPACE, WaitingCluster, waiting_cluster
 from tests.outlook.extras import GANG
-from tests.outlook.times import GRACE_S, LAST_END_S
+from tests.outlook.times import GRACES_S, LAST_END_S, START_DELAY_S
 from tests.provisioned.sandboxed import at_rest, daemon_beside, run, sandbox_of
 from tests.virtual_time import START_S, LoopClock
 
@@ -36,6 +37,14 @@ _FOR_EVER_S: Final = 1e9
 _TICK_S: Final = 0.5
 _REST_S: Final = 14.0
 """A pod that is tried again is tried within 10 s."""
+_LAST_GRACE_S: Final = 2.0
+"""How long pods take to end after the first phase: no answer has a time from then on."""
+_FIRST_PHASE_S: Final = LAST_END_S + 3 * max(GRACES_S) + 32
+"""Ends that objects announce may let pods be preempted, which end later."""
+_CLAIMS_S: Final = 0.05
+"""The time that the controllers have before the scheduler starts: in a cluster that runs they have acted."""
+_MOMENT_S: Final = 0.1
+"""Ends within this time come in an order that no object gives."""
 _LATE_S: Final = 16.0
 """How much later than its time a pod may be bound: stand-ins act with a delay, and a backoff may last 10 s."""
 _EARLY_S: Final = 1.5
@@ -55,6 +64,14 @@ class TickingClock(LoopClock):
     def monotonic(self) -> float:
         self._readings += 1
         return super().monotonic() + 1e-7 * self._readings
+
+
+class Order(enum.Enum):
+    """The order in which pods end within a moment."""
+
+    DELETION = enum.auto()
+    TOGETHER = enum.auto()
+    REVERSE = enum.auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +96,7 @@ class CheckedOutlooks:
     """One cluster, and the answers that did not hold.
 
     Attributes:
-        races: those of a cluster in which preempted pods end at one moment: no object says which first.
+        races: those that hold if the pods that end at one moment end in another order, which no object gives.
     """
 
     seed: int
@@ -109,37 +126,48 @@ def check_outlooks(seed: int) -> CheckedOutlooks:
     checked = CheckedOutlooks(seed)
     cluster = Cluster.load(waiting.objects, waiting.config)
     forecast = Forecast(cluster, START_S)
-    answers = {
-        name: outlook_of(cluster, f"{NAMESPACE}/{name}", START_S, fix=False, forecast=forecast).pods[0]
+    answers = [
+        outlook_of(cluster, f"{NAMESPACE}/{name}", START_S, fix=False, forecast=forecast).pods[0]
         for name in waiting.waiting
-    }
-    play = run(partial(_play, waiting, None, seed))
-    for name in waiting.waiting:
-        play.bindings |= _binding_for(
-            name, answers[name], play, _partners(waiting.objects, name), partial(_play, waiting, None, seed)
-        )
-    members = [name for name in waiting.waiting if name.startswith(GANG)]
-    answers |= _pairing(members, [answers[name] for name in members], play)
-    _check(waiting.waiting, answers, play, checked)
+    ]
+    _check(answers, partial(_faults_of_waiting, waiting, answers, seed), checked)
     if waiting.comer is not None:
         objects = [LocatedManifest(waiting.comer, "comer")]
         outlooks = outlook_of(cluster, objects, START_S, fix=False, forecast=forecast).pods
-        play = _play_of_comers(outlooks, partial(_play, waiting, waiting.comer, seed))
-        if len(play.comers) != len(outlooks):
-            checked.faults.append(f"{len(outlooks)} pods were expected to come, and {len(play.comers)} came")
-        _check(play.comers, _pairing(play.comers, outlooks, play), play, checked)
-    if _have_ends_at_one_moment(answers.values()):
-        checked.races, checked.faults = checked.faults, []
+        _check(outlooks, partial(_faults_of_comers, waiting, outlooks, seed), checked)
     return checked
 
 
-def _have_ends_at_one_moment(answers: Iterable[PodOutlook]) -> bool:
-    """Whether preemptions at one time end several pods."""
-    victims: dict[int, set[str]] = {}
-    for answer in answers:
-        if answer.by_s is not None:
-            victims.setdefault(round(answer.by_s), set()).update(answer.victims)
-    return any(len(of_moment) > 1 for of_moment in victims.values())
+def _check(
+    answers: Sequence[PodOutlook], faults_in: Callable[[Order], Sequence[str]], checked: CheckedOutlooks
+) -> None:
+    """Note what did not hold as the cluster was played, unless it does in another order of ends at one moment."""
+    checked.verdicts += [answer.verdict for answer in answers]
+    faults = faults_in(Order.DELETION)
+    is_race = bool(faults) and any(not faults_in(order) for order in (Order.TOGETHER, Order.REVERSE))
+    (checked.races if is_race else checked.faults).extend(faults)
+
+
+def _faults_of_waiting(
+    waiting: WaitingCluster, outlooks: Sequence[PodOutlook], seed: int, order: Order
+) -> Sequence[str]:
+    play_on = partial(_play, waiting, None, seed, order)
+    answers = dict(zip(waiting.waiting, outlooks, strict=True))
+    play = run(partial(play_on, None))
+    for name in waiting.waiting:
+        play.bindings |= _binding_for(name, answers[name], play, _partners(waiting.objects, name), play_on)
+    members = [name for name in waiting.waiting if name.startswith(GANG)]
+    answers |= _pairing(members, [answers[name] for name in members], play)
+    return _faults(answers, play)
+
+
+def _faults_of_comers(
+    waiting: WaitingCluster, outlooks: Sequence[PodOutlook], seed: int, order: Order
+) -> Sequence[str]:
+    play = _play_of_comers(outlooks, partial(_play, waiting, waiting.comer, seed, order))
+    if len(play.comers) != len(outlooks):
+        return [f"{len(outlooks)} pods were expected to come, and {len(play.comers)} came"]
+    return _faults(_pairing(play.comers, outlooks, play), play)
 
 
 def _play_of_comers(
@@ -161,7 +189,7 @@ def _pairing(names: Sequence[str], outlooks: Sequence[PodOutlook], play: Play) -
 
 
 def _fault_count(answers: Mapping[str, PodOutlook], play: Play) -> int:
-    return sum(bool(_fault(answer, play.bindings.get(name), play.phase_ends_s)) for name, answer in answers.items())
+    return len(_faults(answers, play))
 
 
 def _binding_for(
@@ -195,44 +223,71 @@ def _partners(objects: Sequence[Json], name: str) -> Sequence[str]:
 # ---------------------------------------------------------------- the sandbox
 
 
-async def _play(waiting: WaitingCluster, comer: Json | None, seed: int, question: Question | None = None) -> Play:
+async def _play(
+    waiting: WaitingCluster, comer: Json | None, seed: int, order: Order, question: Question | None
+) -> Play:
     """Play on. Pods that others want to be near leave last; if a pod is asked about, only those that it wants near."""
     play = Play()
-    sandbox = sandbox_of(waiting.objects, controllers=True, kubelet_delay_s=float(GRACE_S), job_s=_FOR_EVER_S)
+    sandbox = sandbox_of(
+        waiting.objects,
+        controllers=True,
+        kubelet_delay_s=float(START_DELAY_S),
+        job_s=_FOR_EVER_S,
+        ending_s=partial(_ending_s, order, play),
+    )
     gates = parse_feature_gates(["GenericWorkload=true"])
     configuration = (
         default_configuration(gates)
         if waiting.config is None
         else load(json.dumps(waiting.config), "config", registry_of({**IN_TREE, **CONTRIB}), gates).config
     )
-    async with sandbox, daemon_beside(sandbox, seed, configuration, gates.pod_groups, TickingClock()):
-        loop = asyncio.get_running_loop()
-        names = {pod["metadata"]["name"] for pod in sandbox.store.list("pods")}
-        # The others are in the queue by then.
-        await asyncio.sleep(_TICK_S)
-        if comer is not None:
-            sandbox.store.create(comer, namespace=NAMESPACE)
-        watch = asyncio.create_task(_watch(sandbox, play))
-        try:
-            await asyncio.sleep(_TICK_S * 4)
-            play.comers = [
-                name
-                for pod in sandbox.store.list("pods")
-                if (name := pod["metadata"]["name"]) not in names and name.startswith("comer")
-            ]
-            await asyncio.sleep(LAST_END_S + 2 * _LATE_S - loop.time())
-            play.phase_ends_s.append(loop.time())
-            # Pods that others want to be near stay until nothing else is left to leave.
-            await _end_finite(sandbox, question, is_last=False)
-            play.phase_ends_s.append(loop.time())
-            _orphan(sandbox)
-            await _leave(sandbox, question, is_last=False)
-            await _end_finite(sandbox, question, is_last=True)
-            await _leave(sandbox, question, is_last=True)
-            await _leave_until_flushed(sandbox, play)
-        finally:
-            watch.cancel()
+    # With an election more would happen in the same time.
+    configuration = replace(configuration, leader_election=LeaderElection(leader_elect=False))
+    async with sandbox:
+        await asyncio.sleep(_CLAIMS_S)
+        async with daemon_beside(sandbox, seed, configuration, gates.pod_groups, TickingClock()):
+            # All pods are in the queue by then.
+            await asyncio.sleep(_TICK_S)
+            await _play_phases(sandbox, comer, question, play)
     return play
+
+
+def _ending_s(order: Order, play: Play, pod: Json, since_s: float) -> float:
+    """How long the pod takes to end: its grace period, and a little that changes the order of those of one moment."""
+    if play.phase_ends_s:
+        return _LAST_GRACE_S
+    default_s = pod["spec"].get("terminationGracePeriodSeconds", 30)
+    grace_s = float(pod["metadata"].get("deletionGracePeriodSeconds") or default_s)
+    offset_s = (since_s + grace_s) % _MOMENT_S
+    late_s = {Order.DELETION: 0.0, Order.TOGETHER: _MOMENT_S - offset_s, Order.REVERSE: _MOMENT_S - 2 * offset_s}
+    return grace_s + late_s[order]
+
+
+async def _play_phases(sandbox: Sandbox, comer: Json | None, question: Question | None, play: Play) -> None:
+    loop = asyncio.get_running_loop()
+    names = {pod["metadata"]["name"] for pod in sandbox.store.list("pods")}
+    if comer is not None:
+        sandbox.store.create(comer, namespace=NAMESPACE)
+    watch = asyncio.create_task(_watch(sandbox, play))
+    try:
+        await asyncio.sleep(_TICK_S * 4)
+        play.comers = [
+            name
+            for pod in sandbox.store.list("pods")
+            if (name := pod["metadata"]["name"]) not in names and name.startswith("comer")
+        ]
+        await asyncio.sleep(_FIRST_PHASE_S - loop.time())
+        play.phase_ends_s.append(loop.time())
+        # Pods that others want to be near stay until nothing else is left to leave.
+        await _end_finite(sandbox, question, is_last=False)
+        play.phase_ends_s.append(loop.time())
+        _orphan(sandbox)
+        await _leave(sandbox, question, is_last=False)
+        await _end_finite(sandbox, question, is_last=True)
+        await _leave(sandbox, question, is_last=True)
+        await _leave_until_flushed(sandbox, play)
+    finally:
+        watch.cancel()
 
 
 async def _watch(sandbox: Sandbox, play: Play) -> None:
@@ -345,12 +400,9 @@ def _wanted_apps(pod: Json) -> Sequence[str]:
 # ---------------------------------------------------------------- the comparison
 
 
-def _check(names: Sequence[str], answers: Mapping[str, PodOutlook], play: Play, checked: CheckedOutlooks) -> None:
-    for name in names:
-        if (answer := answers.get(name)) is not None:
-            checked.verdicts.append(answer.verdict)
-            if fault := _fault(answer, play.bindings.get(name), play.phase_ends_s):
-                checked.faults.append(f"{name}: {fault}; the answer: {answer.text}")
+def _faults(answers: Mapping[str, PodOutlook], play: Play) -> Sequence[str]:
+    faults = {name: _fault(answer, play.bindings.get(name), play.phase_ends_s) for name, answer in answers.items()}
+    return [f"{name}: {fault}; the answer: {answers[name].text}" for name, fault in faults.items() if fault]
 
 
 def _fault(answer: PodOutlook, binding: Binding | None, phase_ends_s: Sequence[float]) -> str:
@@ -363,7 +415,7 @@ def _fault(answer: PodOutlook, binding: Binding | None, phase_ends_s: Sequence[f
     if answer.node and answer.node != binding.node:
         return outcome
     if answer.verdict is Verdict.NOW:
-        return "" if binding.after_s < GRACE_S else outcome
+        return "" if binding.after_s < min(GRACES_S) else outcome
     if answer.by_s is not None:
         late_s = binding.after_s - (answer.by_s - START_S)
         return "" if -_EARLY_S <= late_s <= _LATE_S else outcome

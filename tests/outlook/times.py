@@ -7,8 +7,10 @@ from typing import Final
 from podium.objects.times import format_time
 from tests.virtual_time import START_S
 
-GRACE_S: Final = 5
-"""How long pods take to start, and to end: the stand-in kubelets need as long."""
+START_DELAY_S: Final = 5
+"""How long pods take to start: the stand-in kubelets need as long."""
+GRACES_S: Final = range(3, 30)
+"""How long pods take to end."""
 LAST_END_S: Final = 90
 """When the last pod whose time is known has ended."""
 

@@ -72,7 +72,7 @@ def run(main: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
 
 
 def sandbox_of(
-    objects: Iterable[Json], *, controllers: bool = False, **options: float
+    objects: Iterable[Json], *, controllers: bool = False, **options: Any
 ) -> AbstractAsyncContextManager[Sandbox]:
     """A sandbox with these objects, whose time is the loop's."""
     loop, uids = asyncio.get_running_loop(), Random(1)

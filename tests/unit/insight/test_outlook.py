@@ -271,7 +271,14 @@ def test_a_gang_gets_its_nodes_together(cpu: str, ending: str, verdict: Verdict)
     answer = outlook("default/train-0", *objects)
     assert (answer.gang, [entry.verdict for entry in answer.pods]) == ("default/train", [verdict, verdict])
     if verdict is Verdict.LATER:
-        assert {entry.by for entry in answer.pods} == {"2026-03-01T12:07:10Z"}
+        assert {entry.by for entry in answer.pods} == {"2026-03-01T12:07:19Z"}
+
+
+def test_members_of_a_gang_start_one_by_one_under_a_profile_that_knows_no_gangs() -> None:
+    gang = members(COSCHEDULING, 2, cpu="3", scheduler=SCHEDULER)
+    for objects in (gang, [group(COSCHEDULING, 2), *gang]):
+        answer = outlook("default/train-0", node("n1", "4"), *objects)
+        assert (answer.gang, only(answer).verdict) == ("", Verdict.NOW)
 
 
 def test_a_gang_that_lacks_its_group_or_members_never_starts() -> None:

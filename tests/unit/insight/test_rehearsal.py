@@ -7,9 +7,13 @@ from typing import Any
 import pytest
 
 import podium
+from podium.engine.placement import Placement
 from podium.insight.rehearsal import Rehearsal
+from tests.device_manifests import claiming, device_class, devices, exactly, held_claim, resource_slice
+from tests.gang_manifests import COSCHEDULING, UPSTREAM, group, members, with_coscheduling
 from tests.manifests import HOSTNAME, Json, node, pod
-from tests.unit.insight.test_outlook import AT, outlook, running, waiting
+from tests.unit.insight.test_outlook import AT, EARLIER, only, outlook, running, waiting
+from tests.workload_manifests import claims_from, device_claim_template
 
 START_S = 1_772_366_400.0
 """The time of `AT`."""
@@ -123,6 +127,71 @@ def test_the_pods_that_it_must_be_near_may_be_the_last_to_end() -> None:
     objects = [node("n1", "4"), partner, running("other", "3", restartPolicy="Never")]
     (entry,) = outlook(waiting("web", affinity=near), *objects).pods
     assert {end.pod for end in entry.ends} == {"default/db", "default/other"}
+
+
+def test_the_end_of_a_pod_of_a_job_wakes_others_once_though_the_job_counts_it_later() -> None:
+    attempts: list[str] = []
+
+    class Watched(Rehearsal):
+        def _note(self, placement: Placement) -> bool:
+            attempts.append(placement.pod.key)
+            return super()._note(placement)
+
+    objects = [node("n1", "4"), job(activeDeadlineSeconds=60), pod_of_job(), waiting("web", "9")]
+    objects[1]["status"] = {"startTime": AT}
+    rehearsal = Watched(podium.Cluster.load(objects), start_s=START_S)
+    rehearsal.play_queue()
+    rehearsal.play_ends()
+    assert attempts == ["default/web"] * 2
+
+
+def test_devices_are_free_only_after_others_have_been_tried_where_their_pod_has_ended() -> None:
+    holder = running("holder", "4", resourceClaims=claiming("held"))
+    holder["metadata"] |= {"uid": "uid-holder", "deletionTimestamp": "2026-03-01T12:00:20Z"}
+    objects = [
+        *(
+            node("n1", "4"),
+            device_class(),
+            resource_slice("n1", devices(1), node="n1"),
+            device_claim_template("one", exactly()),
+        ),
+        *(holder, held_claim("held", {"n1": ["gpu-0"]}, ["holder"])),
+        waiting("first", "2", EARLIER, resourceClaims=claims_from("one")),
+        waiting("second", "3", AT),
+    ]
+    cluster = podium.Cluster.load(objects)
+    assert [only(cluster.outlook(f"default/{name}", at=AT)).by for name in ("first", "second")] == [
+        "",
+        "2026-03-01T12:00:20Z",
+    ]
+
+
+def test_pods_that_come_preempt_later_than_those_that_wait() -> None:
+    objects = [
+        *(node("n1", "4"), running("one", "4", priority=-1)),
+        *(node("n2", "4"), running("two", "4", "n2", priority=-2)),
+        waiting("early", nodeSelector={HOSTNAME: "n1"}),
+    ]
+    cluster = podium.Cluster.load(objects)
+    cluster.outlook("default/early", at=AT)
+    assert only(cluster.outlook(waiting("late", priority=5), at=AT)).node == "n1"
+
+
+def test_no_end_brings_the_attempt_at_a_gang_forward() -> None:
+    gang = members(UPSTREAM, 2, cpu="2", scheduler="default-scheduler", preemptionPolicy="Never")
+    objects = [node("n1", "4"), running("other", "4", activeDeadlineSeconds=4000), group(UPSTREAM, 2), *gang]
+    answers = outlook("default/train-0", *objects).pods
+    assert [entry.by for entry in answers] == ["2026-03-01T12:07:19Z"] * 2
+    quick = waiting("quick", "1")
+    assert only(outlook("default/quick", *objects, quick)).by == "2026-03-01T12:07:10Z"
+    assert {entry.by for entry in outlook("default/train-0", *objects, quick).pods} == {""}
+
+
+def test_a_gang_of_coscheduling_waits_until_its_backoff_ends() -> None:
+    gang = members(COSCHEDULING, 2, cpu="2", scheduler="podium", priority=5)
+    objects = [node("n1", "4"), running("other", "4", activeDeadlineSeconds=4000), group(COSCHEDULING, 2), *gang]
+    answer = podium.Cluster.load(objects, with_coscheduling()).outlook("default/train-0", at=AT)
+    assert [entry.by for entry in answer.pods] == ["2026-03-01T12:07:15Z"] * 2
 
 
 def test_the_start_of_these_tests_is_the_time_of_the_questions() -> None:

@@ -5,6 +5,7 @@ Owns the membership, by the pods alone, and which members have a node. Never dec
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -96,8 +97,13 @@ class Gangs:
         return self._gangs.get(key) or Gang()
 
     def back_off(self, gang: Gang, now_s: float, at_least_s: float) -> None:
-        """Do not try the group's members for a while, which is longer after each rejection in a row."""
-        gang.backs_off_until_s = now_s + max(at_least_s, min(_BACKOFF_S * 2**gang.rejections, _BACKOFF_S_MAX))
+        """Do not try the group's members for a while, which is longer after each rejection in a row.
+
+        A group that backs off already is left alone: its members are rejected for nothing else.
+        """
+        if now_s < gang.backs_off_until_s:
+            return
+        gang.backs_off_until_s = now_s + backoff_s(gang.rejections, at_least_s)
         gang.rejections = min(gang.rejections + 1, _REJECTIONS_COUNTED)
         self._backing_off.append(gang)
 
@@ -138,3 +144,8 @@ class Gangs:
                     del self._gangs[old_key]
         if new is not None and new_key is not None:
             self._gangs.setdefault(new_key, Gang()).set_member(new)
+
+
+def backoff_s(rejections: int, at_least_s: float) -> float:
+    """Return how long no member of a group is tried that was rejected this often before."""
+    return max(at_least_s, min(math.ldexp(_BACKOFF_S, min(rejections, _REJECTIONS_COUNTED)), _BACKOFF_S_MAX))

@@ -215,6 +215,20 @@ def test_a_rejected_gang_backs_off() -> None:
     assert coscheduling.gangs.take_backed_off(clock.now()) == []
 
 
+def test_members_that_are_rejected_since_their_gang_backs_off_make_no_backoff_longer() -> None:
+    coscheduling = plugin(A, B, C, group())
+    clock: Any = coscheduling.handle.clock
+    for item in (A, B, C):
+        post_filter_status(coscheduling, item)
+    clock.advance(1)
+    assert pre_filter(coscheduling, B) is None
+    post_filter_status(coscheduling, B)
+    clock.advance(1.5)
+    assert pre_filter(coscheduling, B) == unresolvable("podGroup default/train failed recently")
+    clock.advance(0.5)
+    assert pre_filter(coscheduling, B) is None
+
+
 def test_gangs_stay_together_in_the_queue_by_age_and_failed_ones_go_last() -> None:
     old, new = group("old", creation_time="2026-01-01T00:00:00Z"), group("new", creation_time="2026-01-01T00:00:01Z")
     items = [member("a", "new"), member("b", "old"), member("c", "new"), member("d", "old")]
