@@ -10,6 +10,8 @@ Source: kubernetes pkg/scheduler/backend/cache/snapshot.go and framework/types.g
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
+from operator import is_
 from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -320,17 +322,24 @@ class Snapshot:
         twin.order.setflags(write=False)
         return twin
 
-    def fork_usage(self) -> Snapshot:
+    def fork_usage(self, rows: Rows | None = None) -> Snapshot:
         """Return a fork that only `add_usage` may change: the pods themselves are shared.
 
-        Cost: one copy of the usage columns, about 20 µs at 5,000 nodes.
+        Args:
+            rows: the only rows whose usage will be looked at; that of all others is undefined.
+
+        Cost: one copy of the usage columns, about 150 µs at 5,000 nodes; of some hundred rows a tenth of it.
         """
         twin = object.__new__(Snapshot)
         twin.__dict__.update(self.__dict__)
         twin._is_fork = twin._shares_nodes = twin._shares_pods = True
         twin.fork_point = None
         twin.usage_changes = self.usage_changes.branch()
-        twin._usage = self._usage.copy()
+        if rows is None:
+            twin._usage = self._usage.copy()
+        else:
+            twin._usage = np.empty_like(self._usage)
+            twin._usage[:, rows] = self._usage[:, rows]
         twin._shown_usage = _read_only(twin._usage)
         return twin
 
@@ -339,6 +348,8 @@ class Snapshot:
 
         Cost: equal usages are mostly one object, and each object is converted once.
         """
+        if pod_usages and all(map(is_, pod_usages, repeat(pod_usages[0]))):
+            return np.repeat(np.array([self._usage_column(pod_usages[0])], np.int64).T, len(pod_usages), axis=1)
         identities = np.fromiter(map(id, pod_usages), np.int64, len(pod_usages))
         _, first, positions = np.unique(identities, return_index=True, return_inverse=True)
         columns = [self._usage_column(pod_usages[index]) for index in first.tolist()]

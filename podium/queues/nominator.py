@@ -8,13 +8,17 @@ in podium, every attempt would then have to skip all pods that have ever been re
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from podium.framework.cycle.nominated_pods import Nomination
+from podium.cluster import Snapshot
+from podium.framework.cycle.nominated_pods import Nomination, NominationsByRow, RowsOfNominations
+from podium.lib.change_log import ChangeLog
 from podium.objects.core import Pod
 
 PodLookup: TypeAlias = Callable[[str], Pod | None]
 """Looks up the latest version of a pod that the API server has sent, by `<namespace>/<name>`."""
+
+_CHANGES_KEPT: Final = 1024
 
 
 class Nominator:
@@ -22,15 +26,20 @@ class Nominator:
 
     Implements `podium.framework.cycle.nominated_pods.NominatedPods`.
 
+    Attributes:
+        changes: the names of nodes to which a pod was nominated, or no longer is.
+
     Invariant: a pod is nominated to at most one node.
     """
 
     def __init__(self, lookup: PodLookup) -> None:
         self._lookup = lookup
+        self.changes: ChangeLog[str] = ChangeLog(_CHANGES_KEPT)
         self._nodes: dict[str, dict[str, Pod]] = {}
         self._of: dict[str, Nomination] = {}
         # How many nominated pods have each priority.
         self._priorities: dict[int, int] = {}
+        self._by_row = NominationsByRow()
 
     def fork(self, lookup: PodLookup) -> Nominator:
         """Return an independent copy of the nominations."""
@@ -57,6 +66,7 @@ class Nominator:
         nomination = self._of[pod.uid] = Nomination.of(pod, node_name)
         self._priorities[nomination.priority] = self._priorities.get(nomination.priority, 0) + 1
         self._nodes.setdefault(node_name, {})[pod.uid] = pod
+        self.changes.append(node_name)
 
     def update(self, old: Pod, new: Pod) -> None:
         """Update a changed pod. A nomination known only to podium survives; otherwise the pod's status decides."""
@@ -74,6 +84,7 @@ class Nominator:
         self._priorities[nomination.priority] -= 1
         if not self._priorities[nomination.priority]:
             del self._priorities[nomination.priority]
+        self.changes.append(nomination.node_name)
         pods = self._nodes[nomination.node_name]
         del pods[pod.uid]
         if not pods:
@@ -98,13 +109,31 @@ class Nominator:
 
         Cost: 0.1 us per nominated pod; a tenth of it if all count.
         """
-        nominations, priorities = self._of, self._priorities
-        if pod.uid not in nominations and (not priorities or min(priorities) >= pod.priority):
-            return list(nominations.values())
+        nominations = self._of
+        if self._all_count_for(pod):
+            return self.all()
         pod_uid, priority = pod.uid, pod.priority
         return [
             nomination for uid, nomination in nominations.items() if nomination.priority >= priority and uid != pod_uid
         ]
+
+    def ahead_by_row(self, pod: Pod, snapshot: Snapshot) -> RowsOfNominations:
+        """Return the pods of `ahead_of` by row of the snapshot."""
+        # Forks come and go, and each has its own rows.
+        if not snapshot.is_fork and self._all_count_for(pod):
+            return self._by_row.of(self, snapshot)
+        return RowsOfNominations.of(self.ahead_of(pod), snapshot)
+
+    def _all_count_for(self, pod: Pod) -> bool:
+        return pod.uid not in self._of and (not self._priorities or min(self._priorities) >= pod.priority)
+
+    def all(self) -> Sequence[Nomination]:
+        """Return all nominations, by node in the order of their nomination."""
+        return list(self._of.values())
+
+    def on_node(self, node_name: str) -> Sequence[Nomination]:
+        """Return the nominations to one node, in their order."""
+        return [self._of[uid] for uid in self._nodes.get(node_name, ())]
 
     def ahead_on(self, pod: Pod, node_name: str) -> Sequence[Pod]:
         """Return those pods of `ahead_of` that are nominated to this node."""

@@ -62,7 +62,7 @@ class NodesDryRun(Protocol):
     def name(self, row: int) -> str:
         """Return the node's name."""
 
-    def bases(self, rows: Sequence[int]) -> Sequence[Basis]:
+    def bases(self, rows: Sequence[int]) -> Bases:
         """Return what each row's answer depends on besides the pod's spec: identical objects, identical answer."""
 
     def pods(self, row: int) -> Mapping[str, Pod]:
@@ -73,6 +73,9 @@ class NodesDryRun(Protocol):
 
         Shape: (columns, pods). Units: millicores, bytes and counts, as the columns of the snapshot.
         """
+
+    def start(self, rows: Rows, usage: IntArray) -> None:
+        """Begin with these rows, and subtract usage from each of them. Rows may repeat; all later ones are of these."""
 
     def add(self, rows: Rows, usage: IntArray) -> None:
         """Add usage to each of the rows. Rows may repeat."""
@@ -92,8 +95,8 @@ class NodesDryRun(Protocol):
         """
 
 
-Basis: TypeAlias = tuple[object, object, tuple[object, ...]]
-"""A node, the pods on it, and the pods nominated to it."""
+Bases: TypeAlias = tuple[Sequence[object], Sequence[object], Sequence[tuple[object, ...]]]
+"""The node of each row, the pods on it, and the pods nominated to it."""
 
 
 class FilteredNodes(Protocol):

@@ -95,12 +95,12 @@ class FilterChain:
         """Return the same filters on a clone of the state and a fork of the snapshot."""
         return FilterChain(self._cycle, state, snapshot, filters=self._filters, leading=self._leading, fork=snapshot)
 
-    def where_usage_changes(self) -> FilterChain:
-        """Return the same filters on a fork where `add_usage` works. All of them must depend on usage only."""
+    def where_usage_changes(self, rows: Rows) -> FilterChain:
+        """Return the same filters on a fork where `add_usage` works, for these rows. All must depend on usage only."""
         assert self.depends_on_usage_only
         # Nominated pods count in a fork of their own, to which the same usage is added.
-        counting_fork = self._nominated.counting_fork(self._snapshot) if self._nominated else None
-        return self._variant(self._snapshot.fork_usage(), self._filters, counting_fork)
+        counting_fork = self._nominated.counting_fork_of(rows, self._snapshot) if self._nominated else None
+        return self._variant(self._snapshot.fork_usage(rows), self._filters, counting_fork)
 
     def of_usage(self) -> FilterChain:
         """Return only the filters whose verdicts depend on usage, on the same snapshot."""

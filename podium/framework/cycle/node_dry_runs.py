@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
+from itertools import repeat
 from weakref import ref
 
 import numpy as np
@@ -22,7 +23,7 @@ from podium.cluster.pod_usage import PodUsage
 from podium.cluster.snapshot import BoolArray
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.dry_runs import NodeDryRun
-from podium.framework.contract.post_filter import Basis
+from podium.framework.contract.post_filter import Bases
 from podium.framework.contract.status import Code, PluginError, ScheduleError, Status, error_status
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.filter_chain import FilterChain
@@ -87,21 +88,17 @@ class ForkedNodesDryRun:
     """Implements `podium.framework.contract.post_filter.NodesDryRun`."""
 
     def __init__(self, filters: FilterChain, snapshot: Snapshot) -> None:
-        self._outside = filters
+        self._outside = self._filters = self._usage_filters = filters
         self._snapshot = snapshot
 
-    @cached_property
-    def _filters(self) -> FilterChain:
-        return self._outside.where_usage_changes()
-
-    @cached_property
-    def _usage_filters(self) -> FilterChain:
-        return self._filters.of_usage()
-
-    def bases(self, rows: Sequence[int]) -> Sequence[Basis]:
+    def bases(self, rows: Sequence[int]) -> Bases:
         """Return the node of each row, the pods on it, and the pods nominated to it."""
         nodes, pods, nominated_pods = self._snapshot.nodes, self._snapshot.pods, self._outside.nominated_pods
-        return [(nodes[row], pods[row], nominated_pods.get(row, ())) for row in rows]
+        return (
+            [*map(nodes.__getitem__, rows)],
+            [*map(pods.__getitem__, rows)],
+            [*map(nominated_pods.get, rows, repeat(()))],
+        )
 
     def name(self, row: int) -> str:
         """Return the node's name."""
@@ -114,6 +111,12 @@ class ForkedNodesDryRun:
     def usage_of(self, rows: Iterable[int], pods: Iterable[Pod]) -> IntArray:
         """Return the usage that each pod adds to its node."""
         return self._snapshot.usage_of(list(map(self._snapshot.pod_usage, rows, pods)))
+
+    def start(self, rows: Rows, usage: IntArray) -> None:
+        """Begin with these rows, without the usage."""
+        self._filters = self._outside.where_usage_changes(rows)
+        self._usage_filters = self._filters.of_usage()
+        self.remove(rows, usage)
 
     def add(self, rows: Rows, usage: IntArray) -> None:
         """Add usage to each of the rows."""

@@ -100,7 +100,7 @@ class Collection:
             self._non_violating += candidates
             if len(candidates) < len(answers):
                 pairs = zip(rows, answers, strict=True)
-                self._rejections.update((row, answer) for row, answer in pairs if isinstance(answer, Status))
+                self._rejections.update([(row, answer) for row, answer in pairs if type(answer) is Status])
             return self._is_enough()
         return self._add_singly(rows, answers)
 

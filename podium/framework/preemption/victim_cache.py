@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from operator import is_
-from typing import Final, TypeAlias, cast
+from typing import Final, cast
 
-from podium.framework.contract.post_filter import NodesDryRun
+from podium.framework.contract.post_filter import Bases, NodesDryRun
 from podium.framework.contract.status import Code
 from podium.framework.contract.steps import PAUSE, Steps
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance
@@ -22,11 +22,50 @@ from podium.objects.core import Pod, PodSpec
 from podium.objects.workloads import PodDisruptionBudget
 
 _SPECS_MAX: Final = 8
+_ALL_THREE: Final = (True, True, True)
 _PODS_AT_ONCE: Final = 2_000
 """How many pods on the tried nodes make one stretch of work without a pause, about 10 ms."""
 
-_CachedSelection: TypeAlias = tuple[object, object, tuple[object, ...], VictimSelection]
-"""A cached result, preceded by the objects that it depends on."""
+
+class _Selections:
+    """The cached results of one spec by row, None where there is none, and the objects that they depend on."""
+
+    __slots__ = ("answers", "nodes", "nominated_pods", "pods", "spec")
+
+    def __init__(self, spec: PodSpec) -> None:
+        self.spec = spec
+        self.nodes: list[object] = []
+        self.pods: list[object] = []
+        self.nominated_pods: list[tuple[object, ...]] = []
+        self.answers: list[VictimSelection | None] = []
+
+    def valid(self, rows: Sequence[int], bases: Bases) -> list[VictimSelection | None]:
+        """Return the result of each row; None if there is none that is still valid."""
+        missing = max(rows) + 1 - len(self.answers)
+        if missing > 0:
+            self.nodes += [None] * missing
+            self.pods += [None] * missing
+            self.nominated_pods += [()] * missing
+            self.answers += [None] * missing
+        nodes, pods, nominated_pods = bases
+        # No function of Python is called for an unchanged row: there are hundreds of them in each attempt.
+        has_node = map(is_, nodes, map(self.nodes.__getitem__, rows))
+        has_pods = map(is_, pods, map(self.pods.__getitem__, rows))
+        has_nominated = map(is_, nominated_pods, map(self.nominated_pods.__getitem__, rows))
+        answers = [*map(self.answers.__getitem__, rows)]
+        for position, is_valid in enumerate(zip(has_node, has_pods, has_nominated, strict=True)):
+            if is_valid == _ALL_THREE or answers[position] is None:
+                continue
+            former_pods = self.nominated_pods[rows[position]]
+            if is_valid[:2] != _ALL_THREE[:2] or not _are_same(former_pods, nominated_pods[position]):
+                answers[position] = None
+        return answers
+
+    def put(self, row: int, position: int, bases: Bases, answer: VictimSelection | None) -> None:
+        """Keep the result of a row, of which the bases have that position."""
+        nodes, pods, nominated_pods = bases
+        self.nodes[row], self.pods[row] = nodes[position], pods[position]
+        self.nominated_pods[row], self.answers[row] = nominated_pods[position], answer
 
 
 class VictimCache:
@@ -34,7 +73,7 @@ class VictimCache:
 
     def __init__(self) -> None:
         self._budgets: list[PodDisruptionBudget] = []
-        self._by_spec: dict[int, tuple[PodSpec, dict[int, _CachedSelection]]] = {}
+        self._by_spec: dict[int, _Selections] = {}
 
     def select_victims(
         self,
@@ -45,21 +84,9 @@ class VictimCache:
         importance: Importance,
     ) -> Steps[list[VictimSelection]]:
         """Return the answer of `select_victims_of_many`, from the cache where it is still valid."""
-        cache = self._cache_of(pod.spec, budgets) if depends_on_spec_only(pod) else {}
+        cache = self._cache_of(pod.spec, budgets) if depends_on_spec_only(pod) else _Selections(pod.spec)
         bases = dry_run.bases(rows)
-        answers: list[VictimSelection | None] = []
-        # No function is called for an unchanged row: there are hundreds of them in each attempt.
-        for row, (node, pods, nominated_pods) in zip(rows, bases, strict=True):
-            cached_answer = cache.get(row)
-            if (
-                cached_answer is None
-                or cached_answer[0] is not node
-                or cached_answer[1] is not pods
-                or (cached_answer[2] is not nominated_pods and not _are_same(cached_answer[2], nominated_pods))
-            ):
-                answers.append(None)
-            else:
-                answers.append(cached_answer[3])
+        answers = cache.valid(rows, bases)
         news = [position for position, answer in enumerate(answers) if answer is None]
         for part in _in_parts(dry_run, rows, news):
             part_answers = select_victims_of_many(
@@ -68,19 +95,17 @@ class VictimCache:
             for position, victims in zip(part, part_answers, strict=True):
                 answers[position] = victims
                 row = rows[position]
-                if _lasts(victims, dry_run.pods(row).values(), importance):
-                    cache[row] = (*bases[position], victims)
-                else:
-                    cache.pop(row, None)
+                lasts = _lasts(victims, dry_run.pods(row).values(), importance)
+                cache.put(row, position, bases, victims if lasts else None)
             yield PAUSE
         return cast("list[VictimSelection]", answers)
 
-    def _cache_of(self, spec: PodSpec, budgets: Budgets) -> dict[int, _CachedSelection]:
+    def _cache_of(self, spec: PodSpec, budgets: Budgets) -> _Selections:
         if budgets.all != self._budgets:
             self._budgets = budgets.all
             self._by_spec.clear()
-        _, cache = self._by_spec.pop(id(spec), (spec, {}))
-        self._by_spec[id(spec)] = spec, cache  # the most recently used is last
+        cache = self._by_spec.pop(id(spec), None) or _Selections(spec)
+        self._by_spec[id(spec)] = cache  # the most recently used is last
         if len(self._by_spec) > _SPECS_MAX:
             del self._by_spec[next(iter(self._by_spec))]
         return cache

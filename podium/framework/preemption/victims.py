@@ -148,7 +148,7 @@ def _take_turns(dry_run: NodesDryRun, rows: Rows, nodes: Sequence[_Node]) -> tup
     row_of_each = np.repeat(rows, counts)
     usage = dry_run.usage_of(row_of_each.tolist(), (pod for node in nodes for pod in node.pods))
     stays: BoolArray = np.zeros(len(row_of_each), np.bool_)
-    dry_run.remove(row_of_each, usage)
+    dry_run.start(row_of_each, usage)
     statuses = dry_run.statuses(rows)
     fitting = np.array([row not in statuses for row in rows.tolist()], np.bool_)
     for turn in range(int(counts[fitting].max(initial=0))):

@@ -23,7 +23,7 @@ from podium.framework.contract.post_filter import PostFilterPlugin
 from podium.framework.contract.score import PreScorePlugin, ScorePlugin, TableScorePlugin
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import Diagnosis
-from podium.framework.cycle.nominated_pods import Nomination
+from podium.framework.cycle.nominated_pods import Nomination, RowsOfNominations
 from podium.framework.cycle.schedule import Decision, schedule
 from podium.framework.cycle.search import Rotation
 from podium.framework.profile.observer import Observer
@@ -186,8 +186,9 @@ class Nominated:
     def __init__(self, pods: Mapping[str, Sequence[Pod]]) -> None:
         self._pods = pods
 
-    def ahead_of(self, pod: Pod) -> Sequence[Nomination]:
-        return [Nomination.of(pod, name) for name, pods in self._pods.items() for pod in pods]
+    def ahead_by_row(self, pod: Pod, snapshot: Snapshot) -> RowsOfNominations:
+        nominations = [Nomination.of(pod, name) for name, pods in self._pods.items() for pod in pods]
+        return RowsOfNominations.of(nominations, snapshot)
 
     def ahead_on(self, pod: Pod, node_name: str) -> Sequence[Pod]:
         return self._pods.get(node_name, ())

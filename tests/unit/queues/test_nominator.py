@@ -4,10 +4,12 @@ from random import Random
 
 import pytest
 
+from podium.cluster import Cache
+from podium.framework.cycle.nominated_pods import RowsOfNominations
 from podium.objects.core import Pod
 from podium.queues import Nominator
 from tests import builders
-from tests.builders import pod
+from tests.builders import node, pod
 
 
 class NominatorBench:
@@ -154,3 +156,29 @@ def test_whoever_is_ahead_stays_right_as_nominations_of_several_priorities_come_
         assert [nomination.pod for nomination in bench.nominator.ahead_of(asking)] == [
             item for uid, item in nominated_pods.items() if item.priority >= asking.priority and uid != asking.uid
         ]
+
+
+def test_nominated_pods_by_row_are_right_as_nominations_and_nodes_come_and_go() -> None:
+    draws = Random(11)
+    pods = [pod(f"p{number}", priority=number % 2) for number in range(8)]
+    nominator, cache = NominatorBench(*pods).nominator, Cache(lambda *_: None)
+    node_names = [f"n{number}" for number in range(4)]
+    for _ in range(300):
+        item, node_name = draws.choice(pods), draws.choice(node_names)
+        draws.choice(
+            (
+                lambda item=item, node_name=node_name: nominator.add(item, node_name),
+                lambda item=item: nominator.delete(item),
+                lambda node_name=node_name: cache.put_node(node(node_name)),
+                lambda node_name=node_name: cache.remove_node(node_name),
+            )
+        )()
+        snapshot = draws.choice((cache.snapshot(), cache.snapshot().fork()))
+        asking = draws.choice([*pods, pod("new", priority=draws.randrange(2))])
+        by_row = nominator.ahead_by_row(asking, snapshot)
+        expected = RowsOfNominations.of(nominator.ahead_of(asking), snapshot)
+        assert by_row == expected
+        # The same tuples until a node's nominations change: cached victims are compared by identity.
+        first_rows = nominator.ahead_by_row(pod("new", priority=0), cache.snapshot()).pods
+        second_rows = nominator.ahead_by_row(pod("new", priority=0), cache.snapshot()).pods
+        assert all(second_rows[row] is row_pods for row, row_pods in first_rows.items())

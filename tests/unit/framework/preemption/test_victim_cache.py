@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podium.framework.contract.post_filter import Basis
+from podium.framework.contract.post_filter import Bases
 from podium.framework.contract.status import ScheduleError, Status, unschedulable
 from podium.framework.contract.steps import run_unasked
 from podium.framework.preemption import victim_cache
@@ -31,14 +31,17 @@ class Rooms:
     def name(self, row: int) -> str:
         return f"n{row}"
 
-    def bases(self, rows: Sequence[int]) -> Sequence[Basis]:
-        return [(None, self.on[row], self.promised.get(row, ())) for row in rows]
+    def bases(self, rows: Sequence[int]) -> Bases:
+        return [None for _ in rows], [self.on[row] for row in rows], [self.promised.get(row, ()) for row in rows]
 
     def pods(self, row: int) -> Mapping[str, Pod]:
         return self.on[row]
 
     def usage_of(self, rows: Iterable[int], pods: Iterable[Pod]) -> Any:
         return np.ones((1, len(list(pods))), np.int64)
+
+    def start(self, rows: Any, usage: Any) -> None:
+        pass
 
     def add(self, rows: Any, usage: Any) -> None:
         pass
