@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import lifeline
+from tests import lifeline, warm_podium
 from tests.control_plane.processes import ServerProcess
 from tests.patience import PATIENCE_S
 from tests.process_tree import are_gone, wait_gone
@@ -52,7 +53,7 @@ def test_a_server_and_its_children_end_with_the_tests(tmp_path: Path, stop_signa
 def test_a_process_that_shares_the_tests_group_ends_with_the_tests(tmp_path: Path) -> None:
     """The other processes of the group are not ended."""
     code = """
-        from tests import lifeline
+        from tests import lifeline, warm_podium
         process = lifeline.start(["sleep", "1000"])
         (folder / "pids").write_text(str(process.pid))
     """
@@ -90,3 +91,45 @@ def running_guards() -> set[int]:
     ).stdout
     guard_arguments = f"lifeline_guard.py {lifeline.PASSED[0]} sleep"
     return {int(line.split()[0]) for line in process_list.splitlines() if guard_arguments in line}
+
+
+@pytest.mark.parametrize("stop_signal", [signal.SIGKILL, signal.SIGTERM])
+def test_a_forked_podium_ends_with_the_tests(tmp_path: Path, stop_signal: signal.Signals) -> None:
+    code = """
+        import os
+        from tests import warm_podium
+        with open(folder / "log", "w") as log:
+            streams = {"stdin": log.fileno(), "stdout": log.fileno(), "stderr": log.fileno()}
+            podium = warm_podium.start(["sandbox"], env=os.environ, start_new_session=True, **streams)
+        (folder / "pids").write_text(f"{podium.pid} {os.getsid(podium.pid)}")
+    """
+    tests = start_suite(code, tmp_path)
+    pid, session = pids_in(tmp_path / "pids")
+    assert not are_gone([pid])
+    assert session == pid
+    tests.send_signal(stop_signal)
+    tests.communicate()
+    assert wait_gone([pid])
+
+
+def test_a_forked_podium_tells_what_has_ended_it() -> None:
+    with open(os.devnull, "r+") as nothing:
+        streams = {"stdin": nothing.fileno(), "stdout": nothing.fileno(), "stderr": nothing.fileno()}
+        podium = warm_podium.start(["sandbox"], env=os.environ, **streams)
+    assert podium.poll() is None
+    with pytest.raises(subprocess.TimeoutExpired):
+        podium.wait(0.0)
+    podium.kill()
+    assert podium.wait(PATIENCE_S) == podium.poll() == -signal.SIGKILL
+    assert wait_gone([podium.pid])
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("dance",), ("config", "check", "none.yaml"), ("version",)])
+def test_a_forked_podium_says_what_a_new_one_says(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    command = [sys.executable, "-m", "podium", *arguments]
+    new, forked = subprocess.run(command, capture_output=True, text=True, check=False), warm_podium.run(arguments)
+    assert (forked.returncode, forked.stdout, forked.stderr) == (new.returncode, new.stdout, new.stderr)

@@ -129,7 +129,7 @@ async def scheduler_pair(
         config = {"extenders": extenders(server.url)}
         upstream = configuration(profiles=[{"schedulerName": UPSTREAM}], **config)
         scheduler = await anyio.to_thread.run_sync(lambda: empty_control_plane.start_scheduler(upstream))
-        daemon = Daemon(tmp_path / "podium", empty_control_plane.kubeconfig(), configuration(**config))
+        daemon = Daemon(tmp_path / "podium", empty_control_plane.kubeconfig(), configuration(**config), warm=True)
         try:
             await daemon.wait_ready()
             yield SchedulerPair(admin, server)

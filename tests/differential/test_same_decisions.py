@@ -72,7 +72,7 @@ async def log_of_upstream(filled_control_plane: ControlPlane) -> AsyncIterator[S
 @pytest.fixture
 async def podium(filled_control_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Daemon]:
     """podium runs, for pods that name `podium`."""
-    daemon = Daemon(tmp_path / "podium", filled_control_plane.kubeconfig(), configuration())
+    daemon = Daemon(tmp_path / "podium", filled_control_plane.kubeconfig(), configuration(), warm=True)
     try:
         await daemon.wait_ready()
         yield daemon

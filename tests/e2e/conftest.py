@@ -104,6 +104,7 @@ async def start(anyio_backend: object, tmp_path: Path) -> AsyncIterator[StartDae
                 flags=flags,
                 stderr=stderr,
                 through=through,
+                warm=True,
             )
         )
         if ready:

@@ -20,10 +20,11 @@ import anyio
 import anyio.to_thread
 import yaml
 
-from tests import lifeline
+from tests import lifeline, warm_podium
 from tests.control_plane.processes import free_ports
 from tests.e2e.waiting import eventually
 from tests.patience import PATIENCE_S, pause_s
+from tests.warm_podium import WarmProcess
 
 Json = dict[str, Any]
 
@@ -60,6 +61,7 @@ class Daemon:
         token: what its endpoints are asked with.
         stderr: a descriptor for what it writes; by default a file, for `output` and `log`.
         through: a command that runs it.
+        warm: whether it is forked from a process that has imported podium.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Daemon:
         flags: tuple[str, ...] = (),
         stderr: int | None = None,
         through: tuple[str, ...] = (),
+        warm: bool = False,
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self.port = free_ports(1)[0] if port is None else port
@@ -80,19 +83,19 @@ class Daemon:
         self.log_file = directory / "log"
         file = directory / "config.yaml"
         file.write_text(yaml.safe_dump(configuration() if config is None else config))
-        with self.log_file.open("wb") as output:
-            self._process = lifeline.start(
-                [
-                    *through,
-                    *(sys.executable, "-m", "podium", "run", "--config", file, "--kubeconfig", kubeconfig),
-                    *("--bind-address", "127.0.0.1", "--secure-port", str(self.port), *flags),
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output if stderr is None else stderr,
-                env={**os.environ, "PYTHONWARNINGS": "error::ResourceWarning"},
-                start_new_session=True,
-            )
+        arguments: list[str | Path] = ["run", "--config", file, "--kubeconfig", kubeconfig]
+        arguments += ["--bind-address", "127.0.0.1", "--secure-port", str(self.port), *flags]
+        environ = {**os.environ, "PYTHONWARNINGS": "error::ResourceWarning"}
+        self._process: subprocess.Popen[bytes] | WarmProcess
+        with self.log_file.open("wb") as output, open(os.devnull) as nothing:
+            streams = {"stdin": nothing.fileno(), "stdout": output.fileno(), "stderr": output.fileno()}
+            if stderr is not None:
+                streams["stderr"] = stderr
+            if warm and not through:
+                self._process = warm_podium.start(arguments, env=environ, start_new_session=True, **streams)
+            else:
+                command = [*through, sys.executable, "-m", "podium", *arguments]
+                self._process = lifeline.start(command, env=environ, start_new_session=True, **streams)
 
     # ------------------------------------------------------------ life
 

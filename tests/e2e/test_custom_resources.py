@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import anyio.to_thread
 import pytest
 import yaml
 
+from tests import warm_podium
 from tests.e2e.cluster import SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import configuration
@@ -64,10 +63,7 @@ async def test_a_definition_that_is_missing_is_said_in_the_log_a_metric_and_by_d
 
     file = tmp_path / "config.yaml"
     file.write_text(yaml.safe_dump(config))
-    command = [sys.executable, "-m", "podium", "doctor", "--kubeconfig", str(sandbox_cluster.kubeconfig)]
-    command += ["--config", str(file), "--plugin", reference]
-    result = await anyio.to_thread.run_sync(
-        lambda: subprocess.run(command, capture_output=True, text=True, check=False)
-    )
+    command = ["doctor", "--kubeconfig", str(sandbox_cluster.kubeconfig), "--config", str(file), "--plugin", reference]
+    result = await anyio.to_thread.run_sync(warm_podium.run, command)
     assert "does not serve widgets at /apis/policy.example.com/v1, which NeedsWidgets reads" in result.stdout
     assert "install its CustomResourceDefinition" in result.stdout

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ import yaml
 
 from podium.objects.times import format_micro_time
 from podium.sandbox.discovery import VERSION
+from tests import warm_podium
 from tests.control_plane.locate import Binaries
 from tests.e2e.cluster import EVENTS, Cluster, RealCluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
@@ -29,10 +28,8 @@ ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles/podium"
 
 async def doctor(kubeconfig: Path, *arguments: str) -> tuple[int, str]:
     """Its exit code and what it prints; it must not fail otherwise."""
-    command = [sys.executable, "-m", "podium", "doctor", "--kubeconfig", str(kubeconfig), *arguments]
-    result = await anyio.to_thread.run_sync(
-        lambda: subprocess.run(command, capture_output=True, text=True, check=False)
-    )
+    command = ["doctor", "--kubeconfig", str(kubeconfig), *arguments]
+    result = await anyio.to_thread.run_sync(warm_podium.run, command)
     assert "Traceback" not in result.stderr, result.stderr
     return result.returncode, result.stdout
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
-import anyio
+import anyio.to_thread
 import pytest
 
+from tests import warm_podium
 from tests.e2e.cluster import Cluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.manifests import HOSTNAME, node, pod
@@ -27,8 +27,10 @@ SPREAD = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule
 
 
 async def _estimate(cluster: Cluster, workload: Path) -> int:
-    command = [sys.executable, "-m", "podium", "estimate", "--mode", "accurate", "--output", "json"]
-    result = await anyio.run_process([*command, "--kubeconfig", str(cluster.kubeconfig), "--workload", str(workload)])
+    command = ["estimate", "--mode", "accurate", "--output", "json"]
+    command += ["--kubeconfig", str(cluster.kubeconfig), "--workload", str(workload)]
+    result = await anyio.to_thread.run_sync(warm_podium.run, command)
+    assert result.returncode == 0, result.stderr
     return int(json.loads(result.stdout)["replicas"])
 
 

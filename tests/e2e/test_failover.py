@@ -61,7 +61,7 @@ class Replicas:
         self.current = [daemon for daemon in self.current if daemon.is_running]
         while len(self.current) < 2:
             directory = self._directory / f"podium-{len(self.all)}"
-            self.current.append(Daemon(directory, self._cluster.kubeconfig, election_configuration()))
+            self.current.append(Daemon(directory, self._cluster.kubeconfig, election_configuration(), warm=True))
             self.all.append(self.current[-1])
 
     async def keep(self) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import anyio.to_thread
 import pytest
 import yaml
 
+from tests import warm_podium
 from tests.control_plane.cleanup import RESOURCES
 from tests.control_plane.client import Client
 from tests.e2e.cluster import DEFINITIONS, RealCluster
@@ -147,10 +146,8 @@ async def operator(real_cluster: RealCluster) -> Any:
 async def check_with_doctor(kubeconfig: Path, config: Json, path: Path, *flags: str) -> None:
     """`podium doctor` finds nothing wrong."""
     await anyio.Path(path).write_text(yaml.safe_dump(config))
-    command = [sys.executable, "-m", "podium", "doctor", "--kubeconfig", kubeconfig, "--config", path, *flags]
-    result = await anyio.to_thread.run_sync(
-        lambda: subprocess.run(command, capture_output=True, text=True, check=False)
-    )
+    command = ["doctor", "--kubeconfig", kubeconfig, "--config", path, *flags]
+    result = await anyio.to_thread.run_sync(warm_podium.run, command)
     assert result.returncode == 0, result.stdout + result.stderr
 
 

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import anyio.to_thread
 import pytest
 import yaml
 
+from tests import warm_podium
 from tests.e2e.cluster import RealCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import Daemon, configuration
 from tests.e2e.waiting import eventually
 from tests.manifests import node, pod
-from tests.patience import PATIENCE_S
 from tests.port_forward import kubelet
 
 pytestmark = [pytest.mark.anyio, pytest.mark.control_plane]
@@ -32,12 +30,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "questions.md").read_text()
 
 
 async def why(kubeconfig: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "podium", "why", *arguments, "--kubeconfig", str(kubeconfig)]
-
-    def run() -> subprocess.CompletedProcess[str]:
-        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, env=os.environ)
-
-    return await anyio.to_thread.run_sync(run)
+    return await anyio.to_thread.run_sync(warm_podium.run, ["why", *arguments, "--kubeconfig", str(kubeconfig)])
 
 
 async def leading_podium(cluster: RealCluster, start: StartDaemon, kubelet_port: int) -> Daemon:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import anyio.to_thread
 import pytest
 import yaml
 
+from tests import warm_podium
 from tests.e2e.cluster import DEFINITIONS, ApiError, Cluster, RealCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import configuration
@@ -82,8 +82,7 @@ async def define(cluster: Cluster, name: str, collection: str) -> None:
 
 
 async def podium(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "podium", *map(str, arguments)]
-    return await anyio.to_thread.run_sync(lambda: subprocess.run(command, capture_output=True, text=True, check=False))
+    return await anyio.to_thread.run_sync(warm_podium.run, list(map(str, arguments)))
 
 
 async def is_placed(cluster: Cluster, namespace: str, name: str) -> bool:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import anyio.to_thread
 import pytest
 
+from tests import warm_podium
 from tests.device_manifests import claiming, device_class, devices, exactly, resource_claim, resource_slice
 from tests.e2e.cluster import Cluster, RealCluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
@@ -28,8 +28,8 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1"
 async def why(daemon: Daemon, *arguments: str) -> subprocess.CompletedProcess[str]:
     """`podium why` as a process of its own. It accepts the certificate that the daemon has made."""
     url = f"https://127.0.0.1:{daemon.port}"
-    command = [sys.executable, "-m", "podium", "why", "--url", url, "--insecure-skip-tls-verify", *arguments]
-    return await anyio.to_thread.run_sync(lambda: subprocess.run(command, capture_output=True, text=True, check=False))
+    command = ["why", "--url", url, "--insecure-skip-tls-verify", *arguments]
+    return await anyio.to_thread.run_sync(warm_podium.run, command)
 
 
 async def run_with_two_pods(cluster: Cluster, start: StartDaemon) -> Daemon:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tests import warm_podium
 from tests.e2e.cluster import SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import Json, configuration
@@ -22,8 +22,7 @@ NAMES = [f"web-{index}" for index in range(5)]
 
 
 def replay(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "podium", "replay", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return warm_podium.run(["replay", *map(str, arguments)])
 
 
 def summary(result: subprocess.CompletedProcess[str]) -> Json:

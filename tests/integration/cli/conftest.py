@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import lifeline
+from tests import lifeline, warm_podium
 from tests.e2e.daemon import MACHINE_IS_BUSY
 from tests.patience import PATIENCE_S
 
@@ -34,9 +34,14 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def podium(environment: dict[str, str]) -> Podium:
-    """Run a command to its end: `podium("config", "check", file)`."""
+    """Run a command to its end: `podium("config", "check", file)`. Fields are added to its environment.
+
+    Only what Python itself reads at its start, such as PYTHONIOENCODING, needs an interpreter that starts.
+    """
 
     def run(*arguments: str | Path, **fields: str) -> subprocess.CompletedProcess[str]:
+        if not fields:
+            return warm_podium.run(arguments, env=environment)
         return subprocess.run(
             [*PODIUM, *map(str, arguments)],
             capture_output=True,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import warm_podium
 from tests.integration.cli.conftest import PODIUM, ROOT, complaints
 from tests.patience import PATIENCE_S
 
@@ -52,16 +53,14 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("scenarios.jsonl").write_text(f"{_SCENARIO}\n" * 300)
 
 
-def _run(command: str, environment: dict[str, str], **streams: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # type: ignore[call-overload,no-any-return]
-        [*PODIUM, *command.split()], text=True, timeout=PATIENCE_S, env=environment, check=False, **streams
-    )
+def _run(command: str, environment: dict[str, str], **streams: int) -> subprocess.CompletedProcess[str]:
+    return warm_podium.run(command.split(), env=environment, **streams)
 
 
 @pytest.mark.parametrize("command", _COMMANDS)
 def test_a_full_disk_is_reported_in_one_line(command: str, environment: dict[str, str]) -> None:
     with open("/dev/full", "w") as full:
-        result = _run(_COMMANDS[command], environment, stdout=full, stderr=subprocess.PIPE)
+        result = _run(_COMMANDS[command], environment, stdout=full.fileno())
     assert result.returncode == 1
     # Warnings about the question may come first.
     assert result.stderr.splitlines()[-1] == "Error: cannot write the output: No space left on device"
@@ -69,7 +68,7 @@ def test_a_full_disk_is_reported_in_one_line(command: str, environment: dict[str
 
 def test_a_full_disk_under_both_streams_ends_a_command_with_1(environment: dict[str, str]) -> None:
     with open("/dev/full", "w") as full:
-        assert _run("config defaults", environment, stdout=full, stderr=full).returncode == 1
+        assert _run("config defaults", environment, stdout=full.fileno(), stderr=full.fileno()).returncode == 1
 
 
 @pytest.mark.parametrize("command", ["evaluate", "evaluate-scenarios", "config-defaults", "estimate", "help"])
@@ -77,7 +76,7 @@ def test_a_reader_that_has_gone_away_ends_a_command_quietly(command: str, enviro
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        result = _run(_COMMANDS[command], environment, stdout=writer, stderr=subprocess.PIPE)
+        result = _run(_COMMANDS[command], environment, stdout=writer)
     finally:
         os.close(writer)
     assert (result.returncode, complaints(result.stderr)) == (1, [])
@@ -91,7 +90,7 @@ def test_half_a_character_of_a_hostile_file_is_written_escaped(environment: dict
         "config check config.json",
         "config check config.json -o json",
     ):
-        result = _run(command, environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        result = _run(command, environment)
         assert "Traceback" not in result.stderr
         assert "ud800" in result.stdout + result.stderr
 
@@ -103,10 +102,14 @@ def test_an_input_beyond_the_memory_is_reported_in_one_line(environment: dict[st
     def little_memory() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (700 << 20, 700 << 20))
 
-    result = _run(
-        _COMMANDS["evaluate"],
-        {**environment, "OPENBLAS_NUM_THREADS": "1"},
+    # What a forked process has inherited counts as well.
+    result = subprocess.run(
+        [*PODIUM, *_COMMANDS["evaluate"].split()],
+        env={**environment, "OPENBLAS_NUM_THREADS": "1"},
         stderr=subprocess.PIPE,
+        text=True,
+        timeout=PATIENCE_S,
         preexec_fn=little_memory,
+        check=False,
     )
     assert (result.returncode, complaints(result.stderr)) == (1, ["Error: not enough memory for this input"])

@@ -1,0 +1,248 @@
+"""Processes of podium that start without importing it: each is forked from a process that has.
+
+Importing is most of what a short-lived podium costs. A forked one is a process like any other, with a number, streams,
+an environment, a directory and a session of its own; it runs `podium.__main__`, and ends with the tests, whatever ends
+these. What only an interpreter that starts can show, such as how podium is imported, needs a process of its own.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Final, NoReturn
+
+from podium.lib import garbage_collection
+from tests.patience import PATIENCE_S
+
+_ROOT: Final = Path(__file__).parents[1]
+_IMPORTED: Final = (
+    *("podium.cli.run", "podium.cli.config", "podium.cli.doctor", "podium.cli.why", "podium.cli.estimate"),
+    *("podium.cli.capacity", "podium.cli.evaluate", "podium.cli.replay", "podium.daemon.app", "uvloop"),
+)
+_NUMBER: Final = struct.Struct("i")
+_REQUEST_BYTES_MAX: Final = 1 << 20
+
+
+class WarmProcess:
+    """A forked podium, with the methods of `subprocess.Popen` that tests use."""
+
+    def __init__(self, status: socket.socket) -> None:
+        self._status = status
+        (self.pid,) = _NUMBER.unpack(status.recv(_NUMBER.size))
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """The exit code, if it has ended."""
+        return self._ended_within(0.0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit code, once it has ended. Raises: subprocess.TimeoutExpired."""
+        code = self._ended_within(timeout)
+        if code is None:
+            assert timeout is not None
+            raise subprocess.TimeoutExpired("podium", timeout)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, if it still runs."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """SIGTERM, if it still runs."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """SIGKILL, if it still runs."""
+        self.send_signal(signal.SIGKILL)
+
+    def _ended_within(self, timeout_s: float | None) -> int | None:
+        if self.returncode is None and select.select([self._status], [], [], timeout_s)[0]:
+            (self.returncode,) = _NUMBER.unpack(self._status.recv(_NUMBER.size))
+            self._status.close()
+        return self.returncode
+
+
+def start(
+    arguments: Sequence[str | Path],
+    *,
+    stdin: int,
+    stdout: int,
+    stderr: int,
+    env: Mapping[str, str],
+    start_new_session: bool = False,
+) -> WarmProcess:
+    """Start `python -m podium` with these arguments and descriptors."""
+    status, server_end = socket.socketpair()
+    request = json.dumps([[str(argument) for argument in arguments], dict(env), os.getcwd(), start_new_session])
+    socket.send_fds(_server(), [request.encode()], [stdin, stdout, stderr, server_end.fileno()])
+    server_end.close()
+    return WarmProcess(status)
+
+
+def run(
+    arguments: Sequence[str | Path],
+    *,
+    env: Mapping[str, str] | None = None,
+    timeout: float = PATIENCE_S,
+    stdout: int | None = None,
+    stderr: int | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run `python -m podium` to its end. What it writes to a stream for which no descriptor is given is captured."""
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors, open(os.devnull) as nothing:
+        process = start(
+            arguments,
+            stdin=nothing.fileno(),
+            stdout=output.fileno() if stdout is None else stdout,
+            stderr=errors.fileno() if stderr is None else stderr,
+            env=os.environ if env is None else env,
+        )
+        try:
+            code = process.wait(timeout)
+        finally:
+            process.kill()
+            process.wait()
+        texts = []
+        for file in (output, errors):
+            file.seek(0)
+            texts.append(file.read().decode())
+    return subprocess.CompletedProcess(["podium", *map(str, arguments)], code, *texts)
+
+
+@functools.cache
+def _server() -> socket.socket:
+    """The connection to the process that forks; it ends when this is closed."""
+    requests, server_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    # Threads for matrices would not outlive a fork.
+    environ = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "tests.warm_podium", str(server_end.fileno())]
+    server = subprocess.Popen(
+        command,
+        cwd=_ROOT,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        pass_fds=[server_end.fileno()],
+        start_new_session=True,
+    )
+    server_end.close()
+
+    def end() -> None:
+        requests.close()
+        server.wait()
+
+    atexit.register(end)
+    return requests
+
+
+# ---------------------------------------------------------------- the process that forks
+
+
+class _Fork(Exception):  # noqa: N818 - it is no error
+    """Unwinds a forked process out of the server's loop, so that it ends as an interpreter does."""
+
+
+class _Server:
+    """Forks on request, reports ends, and kills what is left when the tests have ended."""
+
+    def __init__(self, requests: socket.socket) -> None:
+        self._requests = requests
+        self._status_by_pid: dict[int, socket.socket] = {}
+        self._leaders: set[int] = set()
+
+    def run(self) -> None:
+        """Serve until the tests have ended. Raises: _Fork in each forked process."""
+        woken, waking = os.pipe()
+        for descriptor in (woken, waking):
+            os.set_blocking(descriptor, False)
+        signal.set_wakeup_fd(waking)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        while True:
+            readable, _, _ = select.select([self._requests, woken], [], [])
+            if woken in readable:
+                os.read(woken, 4096)
+                self._report_ends()
+            if self._requests in readable and not self._serve():
+                break
+        for pid in self._status_by_pid:
+            (os.killpg if pid in self._leaders else os.kill)(pid, signal.SIGKILL)
+
+    def _report_ends(self) -> None:
+        while self._status_by_pid:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                break
+            with self._status_by_pid.pop(pid) as connection:
+                connection.send(_NUMBER.pack(os.waitstatus_to_exitcode(status)))
+
+    def _serve(self) -> bool:
+        request, descriptors, _, _ = socket.recv_fds(self._requests, _REQUEST_BYTES_MAX, 4)
+        if not request:
+            return False
+        arguments, environ, directory, is_leader = json.loads(request)
+        pid = os.fork()
+        if not pid:
+            raise _Fork(arguments, environ, directory, is_leader, descriptors[:3])
+        for descriptor in descriptors[:3]:
+            os.close(descriptor)
+        connection = self._status_by_pid[pid] = socket.socket(fileno=descriptors[3])
+        if is_leader:
+            self._leaders.add(pid)
+        connection.send(_NUMBER.pack(pid))
+        return True
+
+
+def _become_podium(
+    arguments: list[str], environ: dict[str, str], directory: str, is_leader: bool, descriptors: list[int]
+) -> NoReturn:
+    """Take on what a new process would have been given, and run podium."""
+    if is_leader:
+        os.setsid()
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for target, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, target)
+    os.closerange(3, 1024)
+    os.environ.clear()
+    os.environ.update(environ)
+    os.chdir(directory)
+    tempfile.tempdir = None
+    for option in filter(None, environ.get("PYTHONWARNINGS", "").split(",")):
+        warnings._setoption(option)  # type: ignore[attr-defined]
+    sys.path[0] = directory
+    sys.argv = ["podium", *arguments]
+    runpy.run_module("podium", run_name="__main__", alter_sys=True)
+    sys.exit()
+
+
+def _main() -> None:
+    for name in _IMPORTED:
+        import_module(name)
+    # At its end an interpreter looks for garbage: in a fork that would copy every object of this process.
+    garbage_collection.exempt_present_objects()
+    server = _Server(socket.socket(fileno=int(sys.argv[1])))
+    try:
+        server.run()
+    except _Fork as fork:
+        # Here nothing of the server is on the stack any more.
+        arguments = fork.args
+    else:
+        return
+    _become_podium(*arguments)
+
+
+if __name__ == "__main__":
+    _main()
