@@ -56,6 +56,15 @@ def exit_130_at_once() -> Iterator[None]:
 
 
 @contextmanager
+def exit_130_if_interrupted() -> Iterator[None]:
+    """Exit with 130 if a KeyboardInterrupt ends the command. click would print "Aborted!" and exit with 1."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise SystemExit(EXIT_INTERRUPTED) from None
+
+
+@contextmanager
 def printed_whole() -> Iterator[None]:
     """Hold SIGINT back while an answer is printed: an interrupted command prints nothing, or all of it.
 

@@ -81,6 +81,7 @@ FAILURES: dict[str, Sequence[str]] = {
     "diff": ("{absent}", "{one}"),
     "shards": ("group", "--kubeconfig", "{absent}"),
     "sweep": ("{absent}", "--grid", "NodeResourcesFit=1"),
+    "release verify": ("{folder}", "--key", "{absent}"),
 }
 """Arguments with which nothing can be answered or run."""
 
@@ -172,6 +173,7 @@ def test_a_flag_that_means_nothing_is_2(flag: str, files: dict[str, Path]) -> No
         "outlook one/two/three -f {cluster}",
         "make-room --for one/two/three -f {cluster}",
         "run --plugin file.py",
+        "shards one/two --kubeconfig {absent}",
         "what-if --drain , -f {cluster}",
     ],
 )
