@@ -39,7 +39,7 @@ def command() -> None:
     "key_file",
     type=click.Path(path_type=Path),
     required=True,
-    help="The public key of those who publish podium (PEM, Ed25519 or ECDSA).",
+    help="The publisher's public key (PEM, Ed25519 or ECDSA).",
 )
 @output_option()
 def verify(directory: Path, key_file: Path, output: str) -> None:
