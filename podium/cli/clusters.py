@@ -50,7 +50,9 @@ def command() -> None:
 @plugin_option
 @decide_as_option(f"that of each running member, and for dumps {NEWEST.minor}")
 @click.option("--proof", is_flag=True, help="Show the node of each pod.")
-@click.option("--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_NO} if no member takes it.")
+@click.option(
+    "--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_NO} if no member takes the workload."
+)
 @output_option()
 @time_limit_option
 def fit(

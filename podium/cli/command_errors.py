@@ -40,7 +40,12 @@ def report_fatal_errors() -> Iterator[None]:
 
 
 def show_traceback(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-    """Print the traceback of a defect as Python does, with control characters in quoted text escaped."""
+    """Print the traceback of a defect as Python does, with control characters in quoted text escaped.
+
+    Ctrl-C is no defect, wherever it comes: nothing is printed.
+    """
+    if issubclass(kind, KeyboardInterrupt):
+        return
     from podium.lib.printable import printable_lines
 
     text = "".join(format_exception(kind, error, traceback)).rstrip("\n")

@@ -189,7 +189,7 @@ class _Read:
 @as_the_newest
 @output_option(YAML)
 def defaults(output: str) -> None:
-    """Print kube-scheduler's default configuration, as an empty file is understood. Text is the same as yaml.
+    """Print kube-scheduler's default configuration, that of an empty file. Text is the same as yaml.
 
     `podium run` has it too, but for the names of the profile and of the lease, which are podium.
     """

@@ -38,18 +38,18 @@ if TYPE_CHECKING:
     type=click.Choice(["prefix", "greedy", "exhaustive"]),
     default="prefix",
     show_default=True,
-    help="How to look for nodes that can go together: as Karpenter does, or better and slower.",
+    help="How to search for nodes to remove together: as Karpenter does, or better and slower.",
 )
-@click.option("--allow-m-to-n", is_flag=True, help="Let several nodes take the place of those that go.")
+@click.option("--allow-m-to-n", is_flag=True, help="Allow several nodes to replace those that are removed.")
 @click.option(
     "--min-savings",
     type=FiniteRange(min=0),
     default=0.0,
     show_default=True,
-    help="What a command must save in an hour, at least.",
+    help="The least that a command must save per hour.",
 )
-@click.option("--ignore-budgets", is_flag=True, help="Let any number of nodes go at once.")
-@click.option("--why", metavar="NODE", help="Explain what becomes of one node.")
+@click.option("--ignore-budgets", is_flag=True, help="Allow any number of nodes to be removed at once.")
+@click.option("--why", metavar="NODE", help="Explain what happens to one node.")
 @output_option()
 def command(
     rules: str,
@@ -71,7 +71,7 @@ def command(
     podium consolidate -f cluster.yaml --adopt-nodes --why node-7
     podium consolidate -f cluster.yaml --rules podium
 
-    The answer has everything that keeps each remaining node. Use --adopt-nodes in clusters without Karpenter.
+    The answer lists everything that keeps each remaining node. Use --adopt-nodes in clusters without Karpenter.
     """  # noqa: D301
     click.get_current_context().with_resource(exit_130_at_sigint())
     question = Question(**options)

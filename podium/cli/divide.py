@@ -58,9 +58,11 @@ _INT32_MAX = 2**31 - 1
 @models_semantics_option
 @click.option("--seed", type=int, help="Draw what Karmada leaves to chance, such as which of several reasons it gives.")
 @click.option(
-    "--explain", is_flag=True, help="Show for each cluster why it gets so many, and what would bring more in."
+    "--explain", is_flag=True, help="Show for each cluster why it gets that many replicas, and what would give it more."
 )
-@click.option("--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_NO} if it is not divided.")
+@click.option(
+    "--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_NO} if the workload is not divided."
+)
 @output_option()
 def command(
     bindings: tuple[str, ...],

@@ -57,7 +57,7 @@ _OPTIONS = (
         default="3s",
         show_default=True,
         callback=duration,
-        help="For all servers together.",
+        help="The time limit for all servers together.",
     ),
     click.option(
         "--scheduler-estimator-ca-file", type=FILE, help="The CA of their certificates. Without it, plain text."
@@ -68,7 +68,7 @@ _OPTIONS = (
         "--insecure-skip-estimator-verify", is_flag=True, help="Trust whatever certificate an estimator server shows."
     ),
     click.option(
-        "--disable-scheduler-estimator-in-pull-mode", is_flag=True, help="Do not ask about clusters that pull."
+        "--disable-scheduler-estimator-in-pull-mode", is_flag=True, help="Do not ask about clusters in pull mode."
     ),
 )
 

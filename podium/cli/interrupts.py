@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from podium.cli.exit_codes import EXIT_INTERRUPTED
 from podium.lib.log import get_logger
 
 log = get_logger("config")
+
+
+@contextmanager
+def _handler_set(number: signal.Signals, handler: Callable[..., Any] | signal.Handlers) -> Iterator[None]:
+    old_handler = signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        signal.signal(number, old_handler)
 
 
 @contextmanager
@@ -20,11 +30,8 @@ def exit_at_sigint() -> Iterator[None]:
     Python would raise KeyboardInterrupt inside a plugin, where it counts as the plugin's failure, and native code that
     never returns could not be interrupted at all.
     """
-    old_handler = signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
+    with _handler_set(signal.SIGINT, signal.SIG_DFL):
         yield
-    finally:
-        signal.signal(signal.SIGINT, old_handler)
 
 
 @contextmanager
@@ -34,11 +41,8 @@ def exit_130_at_sigint() -> Iterator[None]:
     def stop(*_: object) -> None:
         raise SystemExit(EXIT_INTERRUPTED)
 
-    old_handler = signal.signal(signal.SIGINT, stop)
-    try:
+    with _handler_set(signal.SIGINT, stop):
         yield
-    finally:
-        signal.signal(signal.SIGINT, old_handler)
 
 
 @contextmanager
@@ -51,11 +55,17 @@ def exit_130_at_once() -> Iterator[None]:
     def stop(*_: object) -> None:
         os._exit(EXIT_INTERRUPTED)
 
-    old_handler = signal.signal(signal.SIGINT, stop)
+    with _handler_set(signal.SIGINT, stop):
+        yield
+
+
+@contextmanager
+def exit_130_if_interrupted() -> Iterator[None]:
+    """Exit with 130 if a KeyboardInterrupt ends the command. click would print "Aborted!" and exit with 1."""
     try:
         yield
-    finally:
-        signal.signal(signal.SIGINT, old_handler)
+    except KeyboardInterrupt:
+        raise SystemExit(EXIT_INTERRUPTED) from None
 
 
 @contextmanager
@@ -68,11 +78,8 @@ def exit_0_at_sigterm() -> Iterator[None]:
         flush_log()
         os._exit(0)
 
-    old_handler = signal.signal(signal.SIGTERM, stop)
-    try:
+    with _handler_set(signal.SIGTERM, stop):
         yield
-    finally:
-        signal.signal(signal.SIGTERM, old_handler)
 
 
 @contextmanager

@@ -77,12 +77,12 @@ class _Commands(CommandGroup):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         """Parse the options before the command's name."""
-        with _errors_escaped():
+        with interrupts.exit_130_if_interrupted(), _errors_escaped():
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
-        with _errors_escaped():
+        with interrupts.exit_130_if_interrupted(), _errors_escaped():
             return super().invoke(ctx)
 
     def main(self, *args: Any, **extra: Any) -> Any:

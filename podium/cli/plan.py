@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 @click.command()
 @planning_options
 @rules_options
-@click.option("--why", metavar="POD", help="Explain what became of one pod.")
+@click.option("--why", metavar="POD", help="Explain what happens to one pod.")
 @click.option("--cases", type=FILE, help="Answer recorded cases, one JSON object per line.")
 @click.option(
     "--one-pass",
     is_flag=True,
-    help="End with the first pass of Karpenter's loop, though another would place more pods.",
+    help="Stop after the first pass of Karpenter's loop, even if another would place more pods.",
 )
 @click.option(
     "--search",

@@ -51,7 +51,7 @@ def command() -> None:
     envvar="BATCH_IDLE_DURATION",
     show_envvar=True,
     callback=duration,
-    help="Plan once no new pod has come for that long.",
+    help="Plan once no new pod has appeared for this long.",
 )
 @click.option(
     "--batch-max",
@@ -62,7 +62,7 @@ def command() -> None:
     envvar="BATCH_MAX_DURATION",
     show_envvar=True,
     callback=duration,
-    help="Plan at the latest that long after the first pod.",
+    help="Plan at the latest this long after the first pod.",
 )
 @click.option(
     "--period",
@@ -78,7 +78,7 @@ def command() -> None:
     default="15s",
     show_default=True,
     callback=duration,
-    help="How long after it was found a removal must still hold.",
+    help="How much later a removal is checked again before it is carried out.",
 )
 @click.option(
     "--leader-elect",

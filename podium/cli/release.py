@@ -33,13 +33,13 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="DIR")
+@click.argument("directory", type=click.Path(path_type=Path), metavar="DIR")
 @click.option(
     "--key",
     "key_file",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=click.Path(path_type=Path),
     required=True,
-    help="The public key of those who publish podium (PEM, Ed25519 or ECDSA).",
+    help="The publisher's public key (PEM, Ed25519 or ECDSA).",
 )
 @output_option()
 def verify(directory: Path, key_file: Path, output: str) -> None:
@@ -52,8 +52,8 @@ def verify(directory: Path, key_file: Path, output: str) -> None:
 
     try:
         key: PublicKey = read_public_key(key_file.read_bytes())
-    except ProvenanceError as error:
-        raise click.ClickException(f"{key_file}: {error}") from error
+    except (ProvenanceError, OSError) as error:
+        raise click.ClickException(f"{key_file}: {getattr(error, 'strerror', None) or error}") from error
     provenance = _provenance_in(directory)
     try:
         statement = verified_statement(provenance.read_bytes(), key)
@@ -70,6 +70,8 @@ def verify(directory: Path, key_file: Path, output: str) -> None:
 
 
 def _provenance_in(directory: Path) -> Path:
+    if not directory.is_dir():
+        raise click.ClickException(f"{directory} is not a directory")
     files = sorted(directory.glob(_PROVENANCE))
     if len(files) != 1:
         raise click.ClickException(f"{directory} has {len(files)} files {_PROVENANCE}, and needs one")

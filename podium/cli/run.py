@@ -189,7 +189,7 @@ def _flags(context: click.Context) -> dict[str, str]:
     metavar="DIR",
     help="Record what podium sees, reads and decides into this new or empty directory, for `podium replay`.",
 )
-@record_max_option("With --record: end the recording at this size, such as 10Gi. By default it grows without end.")
+@record_max_option("With --record: end the recording at this size, such as 10Gi. By default it has no limit.")
 @click.option(
     "--hash-names",
     "hashes_names",

@@ -30,14 +30,14 @@ from podium.cli.output import TEXT, output_option, print_value
     "--disagreements",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write disagreements there, as questions for `podium evaluate`.",
+    help="Write disagreements to this file, as questions for `podium evaluate`.",
 )
 @click.option(
     "--disagreements-max",
     type=click.IntRange(min=1),
     default=1000,
     show_default=True,
-    help="How many disagreements to write at most. Each has all objects of the cluster.",
+    help="The most disagreements to write. Each contains all objects of the cluster.",
 )
 @click.option(
     "--health-probe-bind-address",

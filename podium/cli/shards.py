@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podium.cli.options.paths import FILE
+from podium.cli.options.shards import shard_name
 from podium.cli.output import TEXT, output_option, print_value
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ _UNITS_SHOWN = 4
 
 
 @click.command()
-@click.argument("group")
+@click.argument("group", callback=shard_name)
 @click.option("--namespace", default="kube-system", show_default=True, help="Where the Leases of the members are.")
 @click.option("--kubeconfig", type=FILE, help="The kubeconfig. [kubectl's]")
 @click.option("--context", help="A context of the kubeconfig. [the current one]")

@@ -71,7 +71,7 @@ def _weights(
 )
 @plugin_option
 @as_the_newest
-@click.option("--workers", type=click.IntRange(min=1), help="Processes. By default as many as there are CPUs.")
+@click.option("--workers", type=click.IntRange(min=1), help="The number of processes. By default one for each CPU.")
 @click.option("--dask", metavar="ADDRESS", help="Use the Dask cluster with this scheduler; needs podium[sweep].")
 @click.option(
     "--resume",

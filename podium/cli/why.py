@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 @plugin_option
 @as_the_cluster
 @running_podium_options
-@click.option("--node", metavar="NAME", help="Also say why the pod is not there, or how that node compares.")
+@click.option("--node", metavar="NAME", help="Also say why the pod is not on this node, or how the node compares.")
 @click.option("--fix", is_flag=True, help="Find the smallest sets of edits after which the pod fits.")
 @new_node_options
 @click.option("--cases", type=FILE, help="With --fix: answer recorded scenarios, one JSON object per line.")
@@ -79,9 +79,9 @@ def command(
     podium why web-7d4 -n shop -f cluster.yaml --node node-3
     podium why web-7d4 -n shop --url https://localhost:10259 --token-file FILE
 
-    POD is the name of a pod in the cluster, or NAMESPACE/NAME; for a pod that is not there, see podium evaluate. Every
-    blocker of every node is shown, not only the first one. A bound pod is evaluated as if it were pending in
-    today's cluster. With --url a running podium tells what its last attempts found, and when it tries again.
+    POD is the name of a pod in the cluster, or NAMESPACE/NAME; for a pod that does not exist, use podium evaluate.
+    Every blocker of every node is shown, not only the first one. A bound pod is evaluated as if it were pending in
+    today's cluster. With --url, a running podium reports what its last attempts found, and when it tries again.
 
     \b
     podium why --cases FILE --fix -o json

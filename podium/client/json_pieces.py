@@ -67,5 +67,5 @@ def _pieces(
         yield piece
         start, size, failures = comma + 1, PIECE_BYTES, 0
     if len(text) - start > PIECE_BYTES_MAX:
-        raise msgspec.DecodeError(f"an item of more than {PIECE_BYTES_MAX} bytes, or items that are no objects")
+        raise msgspec.DecodeError(f"an item of more than {PIECE_BYTES_MAX} bytes, or items that are not objects")
     yield decode(opening + text[start:])

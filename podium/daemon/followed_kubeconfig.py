@@ -90,7 +90,7 @@ def _nodes_in(answer: bytes) -> list[ObjectMeta]:
     try:
         return [node.metadata for node in _decode(answer).items]
     except msgspec.MsgspecError as error:
-        raise Malformed(f"the answer is no list of nodes: {error}") from error
+        raise Malformed(f"the answer is not a list of nodes: {error}") from error
 
 
 def _is_known(metas: list[ObjectMeta], nodes: Informer[Node]) -> bool:

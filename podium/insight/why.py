@@ -215,7 +215,8 @@ def _preemption(answer: dict[str, Any], awaited: str, victims: Sequence[Pod], *,
     reasons = ", ".join(answer.get("postfilter", {}).get("reasons", ()))
     if covers_claims or not reasons:
         return "Preemption does not help"
-    return f"Preemption does not help: {reasons}"
+    # kube-scheduler's text, which names its subject to stand behind the filters' verdict.
+    return f"Preemption does not help: {reasons.removeprefix('preemption: ')}"
 
 
 def scores_of(evaluation: Evaluation) -> tuple[NodeScore, ...]:

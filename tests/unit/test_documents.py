@@ -71,3 +71,38 @@ def test_the_architecture_page_names_only_code_that_exists() -> None:
         below = ROOT / "podium" / package
         is_module = below.joinpath(*parts).is_dir() or any(below.rglob(f"{last}.py"))
         assert is_module or re.search(rf"\b(class|def) {re.escape(last)}\b|^{re.escape(last)}\b", sources, re.M), dotted
+
+
+def test_the_readme_begins_with_what_podium_is() -> None:
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert "docs/compared.md" in lines[2]
+    first_screen = "\n".join(lines[:30])
+    assert all(part in first_screen for part in ("alpha", "1.36", "1.37", "![", "make demo", "docs/parity.md"))
+
+
+RETIRED = (
+    *("nodes fit that it looked at", "is the least: so many", "is no number of attempts", "PODS THAT STAY"),
+    *(
+        "NODES THAT GO",
+        "NODE THAT IS THERE",
+        "3 if a pod stays",
+        "which to let go",
+        "whichever is more",
+        "No pod waits",
+    ),
+    *("is for those whom the API server", "is asked about as if it were", "waits for for ever", "no plugin of yours"),
+    *("Of how many scheduling attempts", "knows no priorities"),
+)
+"""Sentences that native readers stumbled over, and that were rewritten."""
+
+
+def test_rewritten_sentences_do_not_come_back() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    sources = [path for kind in ("py", "js", "html") for path in (ROOT / "podium").rglob(f"*.{kind}")]
+    texts = {path: path.read_text() for path in [*pages, *sources]}
+    assert not [(str(path.relative_to(ROOT)), old) for path, text in texts.items() for old in RETIRED if old in text]
+
+
+def test_the_title_of_a_page_says_what_it_is_for() -> None:
+    titles = {path.name: path.read_text().partition("\n")[0] for path in (ROOT / "docs").glob("*.md")}
+    assert not [(name, title) for name, title in titles.items() if len(title.split()) < 3]

@@ -37,7 +37,7 @@ _OPTIONS = (
     ),
     plugin_option,
     as_the_server,
-    click.option("--for", "for_s", callback=duration, metavar="DURATION", help="Stop after that long, such as 10m."),
+    click.option("--for", "for_s", callback=duration, metavar="DURATION", help="Stop after this time, such as 10m."),
 )
 
 

@@ -32,7 +32,9 @@ _OPTIONS: Final = (
     ),
     click.option("--url", metavar="URL", help="Ask a running podium, such as https://localhost:10259."),
     click.option("--token-file", type=FILE, help="With --url: the bearer token of a user who may ask."),
-    click.option("--certificate-authority", type=FILE, help="With --url: who has signed podium's certificate."),
+    click.option(
+        "--certificate-authority", type=FILE, help="With --url: the authority that signed podium's certificate."
+    ),
     click.option("--insecure-skip-tls-verify", is_flag=True, help="With --url: accept any certificate."),
     click.option(
         "--send-token-unencrypted", is_flag=True, help="With --url http://…: send the token where others can read it."

@@ -20,7 +20,8 @@ from podium.shards.announcement import NAME
 _LABEL_KEY: Final = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?")
 
 
-def _name(_: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+def shard_name(_: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+    """Check the name of a group or a member, as a callback. Raises: click.BadParameter."""
     if text is not None and not NAME.fullmatch(text):
         rule = "lower-case letters, digits and dashes between them, 63 at most"
         raise click.BadParameter(f"{text!r:.80} is not a name: {rule}", param=parameter)
@@ -46,14 +47,14 @@ def shard_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--shard-member",
             metavar="NAME",
-            callback=_name,
+            callback=shard_name,
             help="This scheduler's name in the group, which must be its own. [the name of the host]",
         ),
         click.option(
             "--shards",
             "shard_group",
             metavar="GROUP",
-            callback=_name,
+            callback=shard_name,
             help="Schedule as one of several, each on nodes of its own; see docs/shards.md.",
         ),
     ):

@@ -118,7 +118,7 @@ def _load_entry_point(entry_point: EntryPoint) -> object:
 
 def _require_plugin(candidate: object, label: str) -> type[fwk.Plugin]:
     if not isinstance(candidate, type) or not issubclass(candidate, fwk.Plugin):
-        raise DiscoveryError(f"{label} is no plugin: it derives from no plugin class of podium.framework")
+        raise DiscoveryError(f"{label} is not a plugin: it does not derive from a plugin class of podium.framework")
     if inspect.isabstract(candidate):
         missing_methods = ", ".join(sorted(candidate.__abstractmethods__))
         raise DiscoveryError(f"{label} is not complete: it does not define {missing_methods}")

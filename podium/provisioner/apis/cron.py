@@ -158,5 +158,5 @@ def _parse_value(text: str, field: _Field, item: str) -> int:
 
 def _parse_number(text: str, field: _Field, item: str) -> int:
     if not _NUMBER.fullmatch(text):
-        raise ValueError(f'{field.name} "{item}": "{text}" is no number')
+        raise ValueError(f'{field.name} "{item}": "{text}" is not a number')
     return int(text)

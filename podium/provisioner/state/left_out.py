@@ -71,7 +71,7 @@ def _reason(node: ProvidedNode, pods: Sequence[Pod], on_every_node: frozenset[st
     if mark := _control_plane_mark(node):
         return f"It is a node of the control plane ({mark})"
     if mark := _virtual_mark(node):
-        return f"It is no machine ({mark})"
+        return f"It is not a machine ({mark})"
     # Whoever wrote it meant Cluster Autoscaler, and would mean the same of any other.
     if node.metadata.annotations.get(_KEPT_NODE) == "true":
         return f"Its annotation {_KEPT_NODE} keeps it"

@@ -574,7 +574,7 @@ SENSELESS_LISTS = {
     "one object": b'{"kind":"Pod","apiVersion":"v1","metadata":{"name":"z","namespace":"default","uid":"z"}}',
     "a list without items": b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"900"}}',
     "a list without a version": page("PodList", {}, []),
-    "items that are no objects": page("PodList", {"resourceVersion": "900"}, [1, [], None]),
+    "items that are not objects": page("PodList", {"resourceVersion": "900"}, [1, [], None]),
     "items without any content": page("PodList", {"resourceVersion": "900"}, [{}, {"metadata": {}}]),
     "items of another kind": page("PodList", {"resourceVersion": "900"}, [{"kind": "Node", "metadata": {"name": "n"}}]),
 }

@@ -124,7 +124,7 @@ async def test_an_unusable_kubeconfig_changes_nothing_and_is_logged(tmp_path: Pa
             ("clusters: [", "kubeconfig"),
             (daemon.kubeconfig(daemon.sandbox.url, token="wrong"), "listing nodes with it fails"),
             (daemon.kubeconfig("http://127.0.0.1:1", token="first"), "listing nodes with it fails"),
-            (daemon.kubeconfig(str(portal.make_url("/")), token="first"), "the answer is no list of nodes"),
+            (daemon.kubeconfig(str(portal.make_url("/")), token="first"), "the answer is not a list of nodes"),
             (
                 daemon.kubeconfig(second_sandbox.url, token="first"),
                 f"{second_sandbox.url} is another cluster than {daemon.sandbox.url}",

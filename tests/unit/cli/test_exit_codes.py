@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from podium.cli.exit_codes import EXIT_FAILED, EXIT_NO, EXIT_USAGE
 from podium.cli.main import main
@@ -81,6 +82,7 @@ FAILURES: dict[str, Sequence[str]] = {
     "diff": ("{absent}", "{one}"),
     "shards": ("group", "--kubeconfig", "{absent}"),
     "sweep": ("{absent}", "--grid", "NodeResourcesFit=1"),
+    "release verify": ("{folder}", "--key", "{absent}"),
 }
 """Arguments with which nothing can be answered or run."""
 
@@ -172,9 +174,16 @@ def test_a_flag_that_means_nothing_is_2(flag: str, files: dict[str, Path]) -> No
         "outlook one/two/three -f {cluster}",
         "make-room --for one/two/three -f {cluster}",
         "run --plugin file.py",
+        "shards one/two --kubeconfig {absent}",
         "what-if --drain , -f {cluster}",
     ],
 )
 def test_an_argument_of_another_form_is_2(line: str, files: dict[str, Path]) -> None:
     result = run(*line.format(**files).split())
     assert (result.exit_code, result.stdout) == (EXIT_USAGE, ""), result.output
+
+
+def test_a_configuration_on_standard_input_is_checked(files: dict[str, Path]) -> None:
+    for name, exit_code in (("right", 0), ("wrong", EXIT_NO)):
+        result = CliRunner().invoke(main, ["config", "check", "-"], input=files[name].read_text())
+        assert result.exit_code == exit_code, result.output

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import podium
+from podium.cli.command_errors import show_traceback
 from podium.cli.main import main
 from tests.manifests import node, pod
 
@@ -116,3 +117,17 @@ def test_what_an_error_quotes_is_not_obeyed_by_the_terminal() -> None:
         assert result.exit_code != 0
         assert f"/no/such/{file.encode('unicode_escape').decode()}" in result.output
         assert file not in result.output
+
+
+def test_an_interrupt_anywhere_in_a_command_is_130_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("podium.cli.demo.main._check_sizes", interrupt)
+    result = CliRunner().invoke(main, ["demo"])
+    assert (result.exit_code, result.output) == (130, "")
+
+
+def test_an_interrupt_is_no_defect(capsys: pytest.CaptureFixture[str]) -> None:
+    show_traceback(KeyboardInterrupt, KeyboardInterrupt(), None)
+    assert capsys.readouterr() == ("", "")
