@@ -278,7 +278,8 @@ def _ending_s(order: Order, play: Play, pod: Json, since_s: float) -> float:
         return _LAST_GRACE_S
     default_s = pod["spec"].get("terminationGracePeriodSeconds", 30)
     grace_s = float(pod["metadata"].get("deletionGracePeriodSeconds") or default_s)
-    offset_s = (since_s + grace_s) % _MOMENT_S
+    # Ends that objects announce are whole seconds, and within a moment, not at its edge.
+    offset_s = (since_s + grace_s + _MOMENT_S / 4) % _MOMENT_S
     late_s = {Order.DELETION: 0.0, Order.TOGETHER: _MOMENT_S - offset_s, Order.REVERSE: _MOMENT_S - 2 * offset_s}
     return grace_s + late_s[order]
 
