@@ -176,19 +176,12 @@ def test_a_controller_replaces_the_pod_that_is_preempted() -> None:
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u", "controller": True}
     low = running("web-a", "3", priority=-1, activeDeadlineSeconds=9000)
     low["metadata"]["ownerReferences"] = [owner]
-    other = running("other", "3", "n2", activeDeadlineSeconds=4000)
-    objects = [
-        node("n1", "4"),
-        node("n2", "4"),
-        low,
-        other,
-        waiting("new", nodeSelector={HOSTNAME: "n1"}),
-        waiting("z"),
-    ]
+    neighbour = running("other", "3", "n2", activeDeadlineSeconds=4000)
+    objects = [node("n1", "4"), node("n2", "4"), low, neighbour, waiting("new", nodeSelector={HOSTNAME: "n1"})]
     assert only(outlook("default/new", *objects)).victims == ("default/web-a",)
     last = waiting("last", priority=-5)
     assert only(outlook("default/last", *objects, last)).by == ""
-    assert only(outlook("default/last", node("n2", "4"), other, last)).by == "2026-03-01T12:07:10Z"
+    assert only(outlook("default/last", node("n2", "4"), neighbour, last)).by == "2026-03-01T12:07:10Z"
 
 
 def _near(app: str) -> Json:
