@@ -130,6 +130,7 @@ class Forecast:
         """Return the outlook of a pod that the cluster does not have yet; None if it has to be played."""
         placement = self._attempt_now(pod)
         ahead = self._ahead_of_new
+        nodes: Sequence[str] | None = None
         if placement.node is not None:
             answer = PodOutlook(pod.key, Verdict.NOW, placement.node, ahead=ahead)
         elif placement.nominated_node is not None and placement.victims:
@@ -153,7 +154,7 @@ class Forecast:
                 return None
             answer = answer_by_moments
         else:
-            answer = self._without_time(pod, ahead, placement.message, fix=fix, limit=limit)
+            answer = self._without_time(pod, ahead, placement.message, nodes, fix=fix, limit=limit)
         is_open = answer.verdict is Verdict.LATER and not answer.ends
         if is_open and self._ends_by_node and self._after_completions.preemptions:
             # What these leave it might take.
@@ -175,7 +176,7 @@ class Forecast:
         except UnclearError:
             return None
         if place is None:
-            return self._without_time(pod, ahead, why, fix=False, limit=UNLIMITED)
+            return self._without_time(pod, ahead, why, nodes, fix=False, limit=UNLIMITED)
         moment, node = place
         causes = [end for end in rehearsal.ends[: moment.end_count] if end.node == node]
         return PodOutlook(pod.key, Verdict.LATER, node, moment.at_s, ends=causes[-_ENDS_MAX:], ahead=ahead)
@@ -239,7 +240,14 @@ class Forecast:
 
     # ------------------------------------------------------------ pods for which no object gives a time
 
-    def _without_time(self, pod: Pod, ahead: int, why: str, *, fix: bool, limit: TimeLimit) -> PodOutlook:
+    def _without_time(
+        self, pod: Pod, ahead: int, why: str, nodes: Sequence[str] | None = None, *, fix: bool, limit: TimeLimit
+    ) -> PodOutlook:
+        """Return the outlook of a pod for which no object gives a time.
+
+        Args:
+            nodes: those that are not ruled out; None if they are still to be found.
+        """
         if pod.is_terminating:
             return PodOutlook(pod.key, Verdict.NEVER, ahead=ahead, why="it is being deleted")
         if gates := self._world_now.gates_of(pod):
@@ -247,15 +255,15 @@ class Forecast:
         gang = _incomplete_gang(self._rehearsal.world, pod.key)
         if gang is not None and gang.problem:
             return PodOutlook(pod.key, Verdict.NEVER, ahead=ahead, why=gang.problem)
-        if self._ends_by_node and (nodes := self._after_ends(pod, gang)):
+        if self._ends_by_node and (nodes_after_ends := self._after_ends(pod, gang)):
             # With none on its nodes, ends elsewhere open them: of pods that keep it off, say.
-            ends_by_node = [self._ends_by_node.get(node, ()) for node in nodes]
+            ends_by_node = [self._ends_by_node.get(node, ()) for node in nodes_after_ends]
             groups = ends_by_node if any(ends_by_node) else self._ends_by_node.values()
             ends = [end for group in groups for end in group]
             return PodOutlook(
-                pod.key, Verdict.LATER, ends=ends[:_ENDS_MAX], nodes=nodes[:_NODES_MAX], ahead=ahead, why=why
+                pod.key, Verdict.LATER, ends=ends[:_ENDS_MAX], nodes=nodes_after_ends[:_NODES_MAX], ahead=ahead, why=why
             )
-        if nodes := self._possible(pod, gang):
+        if nodes := self._possible(pod, gang) if nodes is None else nodes:
             return PodOutlook(pod.key, Verdict.LATER, nodes=nodes[:_NODES_MAX], ahead=ahead, why=why)
         return PodOutlook(
             pod.key, Verdict.NEVER, ahead=ahead, why=why, fixes=self._fixes_of(pod, limit) if fix else None

@@ -12,16 +12,21 @@ import enum
 import itertools
 import json
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
+from unittest import mock
 
+from podium.client import history, informer_set
+from podium.client.reflector import ReflectorSettings
 from podium.config import LeaderElection, default_configuration, load, parse_feature_gates
 from podium.engine.files import LocatedManifest
 from podium.framework.profile.runtime import registry_of
 from podium.insight.cluster import Cluster
 from podium.insight.forecast import Forecast, outlook_of
 from podium.insight.outlook import PodOutlook, Verdict
+from podium.lib.clock import Clock
 from podium.plugins import IN_TREE
 from podium.plugins.contrib import CONTRIB
 from podium.sandbox.embedded import Sandbox
@@ -48,6 +53,7 @@ _MOMENT_S: Final = 0.1
 _LATE_S: Final = 16.0
 """How much later than its time a pod may be bound: stand-ins act with a delay, and a backoff may last 10 s."""
 _EARLY_S: Final = 1.5
+_QUIET_WATCHES: Final = ReflectorSettings(quiet_watch_s_min=900.0, quiet_watch_s_max=900.0, idle_s_max=1000.0)
 _FLUSH_S: Final = 340.0
 """Within this time the queue tries each pod again, whatever its hints said."""
 
@@ -241,15 +247,29 @@ async def _play(
         if waiting.config is None
         else load(json.dumps(waiting.config), "config", registry_of({**IN_TREE, **CONTRIB}), gates).config
     )
-    # With an election more would happen in the same time.
+    # Hours pass in seconds: no connection need be proven alive meanwhile, and no leader elected.
     configuration = replace(configuration, leader_election=LeaderElection(leader_elect=False))
+    quiet = mock.patch.object(informer_set, "ReflectorSettings", return_value=_QUIET_WATCHES)
+    with quiet, mock.patch.object(history, "CHECK_EVERY_S", _FOR_EVER_S):
+        await _play_beside(
+            sandbox, partial(daemon_beside, sandbox, seed, configuration, gates.pod_groups), comer, question, play
+        )
+    return play
+
+
+async def _play_beside(
+    sandbox: Sandbox,
+    daemon: Callable[[Clock], AbstractAsyncContextManager[None]],
+    comer: Json | None,
+    question: Question | None,
+    play: Play,
+) -> None:
     async with sandbox:
         await asyncio.sleep(_CLAIMS_S)
-        async with daemon_beside(sandbox, seed, configuration, gates.pod_groups, TickingClock()):
+        async with daemon(TickingClock()):
             # All pods are in the queue by then.
             await asyncio.sleep(_TICK_S)
             await _play_phases(sandbox, comer, question, play)
-    return play
 
 
 def _ending_s(order: Order, play: Play, pod: Json, since_s: float) -> float:
@@ -258,7 +278,8 @@ def _ending_s(order: Order, play: Play, pod: Json, since_s: float) -> float:
         return _LAST_GRACE_S
     default_s = pod["spec"].get("terminationGracePeriodSeconds", 30)
     grace_s = float(pod["metadata"].get("deletionGracePeriodSeconds") or default_s)
-    offset_s = (since_s + grace_s) % _MOMENT_S
+    # Ends that objects announce are whole seconds, and within a moment, not at its edge.
+    offset_s = (since_s + grace_s + _MOMENT_S / 4) % _MOMENT_S
     late_s = {Order.DELETION: 0.0, Order.TOGETHER: _MOMENT_S - offset_s, Order.REVERSE: _MOMENT_S - 2 * offset_s}
     return grace_s + late_s[order]
 

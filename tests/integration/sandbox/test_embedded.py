@@ -108,6 +108,18 @@ async def test_a_stand_in_kubelet_runs_bound_pods_and_lets_deleted_ones_go():
         assert store.get("pods", "pending")["status"]["phase"] == "Pending"
 
 
+async def test_how_long_a_deleted_pod_takes_to_end_may_depend_on_the_pod():
+    def ending_s(pod, since_s):
+        return 0.0 if pod["metadata"]["name"] == "quick" else since_s + 1e9
+
+    async with Sandbox(kubelet_delay_s=0.0, ending_s=ending_s) as sandbox:
+        for name in ("slow", "quick"):
+            pod = sample_pod(name)
+            sandbox.store.create(pod | {"spec": pod["spec"] | {"nodeName": "n1"}})
+            sandbox.store.delete("pods", name)
+        await until(lambda: [pod["metadata"]["name"] for pod in sandbox.store.list("pods")] == ["slow"])
+
+
 async def test_a_stand_in_kubelet_makes_nodes_ready_and_reports_in():
     async with Sandbox(heartbeat_s=0.05) as sandbox:
         bare = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}

@@ -139,12 +139,49 @@ def test_what_fits_on_no_node_without_all_pods_that_can_leave_never_runs_and_a_f
     assert "fixes" not in outlook("default/web", node("n1", "4"), waiting("web", "5"), fix=False).as_dict()["pods"][0]
 
 
-def test_pods_of_daemon_sets_do_not_leave() -> None:
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {
+            "ownerReferences": [
+                {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "a", "uid": "u", "controller": True}
+            ]
+        },
+        {"annotations": {"kubernetes.io/config.mirror": "x"}},
+    ],
+    ids=["of a DaemonSet", "static"],
+)
+def test_pods_that_belong_to_a_node_do_not_leave(metadata: Json) -> None:
     agent = running("agent", "2")
-    agent["metadata"]["ownerReferences"] = [
-        {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "u", "controller": True}
-    ]
+    agent["metadata"] |= metadata
     assert only(outlook("default/web", node("n1", "4"), agent, waiting("web"))).verdict is Verdict.NEVER
+
+
+def test_victims_that_end_at_the_same_moment_make_room_together() -> None:
+    low = [running(name, "2", priority=-1) for name in ("low-a", "low-b")]
+    objects = [node("n1", "4"), *low, waiting("large", "4"), waiting("small", "2", preemptionPolicy="Never")]
+    entry = only(outlook("default/large", *objects))
+    assert (entry.verdict, entry.by, len(entry.victims)) == (Verdict.AFTER_PREEMPTION, "2026-03-01T12:00:30Z", 2)
+    assert only(outlook("default/small", *objects)).by == ""
+
+
+def test_what_a_gang_preempts_is_not_foreseen() -> None:
+    low = running("low", "4", priority=-1)
+    objects = [node("n1", "4"), low, group(UPSTREAM, 2), *members(UPSTREAM, 2, cpu="2", scheduler=SCHEDULER)]
+    answers = outlook("default/train-0", *objects).pods
+    assert {(entry.verdict, entry.by, tuple(entry.victims)) for entry in answers} == {(Verdict.LATER, "", ())}
+
+
+def test_a_controller_replaces_the_pod_that_is_preempted() -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u", "controller": True}
+    low = running("web-a", "3", priority=-1, activeDeadlineSeconds=9000)
+    low["metadata"]["ownerReferences"] = [owner]
+    neighbour = running("other", "3", "n2", activeDeadlineSeconds=4000)
+    objects = [node("n1", "4"), node("n2", "4"), low, neighbour, waiting("new", nodeSelector={HOSTNAME: "n1"})]
+    assert only(outlook("default/new", *objects)).victims == ("default/web-a",)
+    last = waiting("last", priority=-5)
+    assert only(outlook("default/last", *objects, last)).by == ""
+    assert only(outlook("default/last", node("n2", "4"), neighbour, last)).by == "2026-03-01T12:07:10Z"
 
 
 def _near(app: str) -> Json:
