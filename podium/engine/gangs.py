@@ -9,7 +9,7 @@ Cost: an attempt for each member, except for members like one that has failed si
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
@@ -87,16 +87,14 @@ class GangTrial:
         world: the cluster with the members that were placed.
         nodes: the name of the node of each member that gets one.
         failures: for each other member, the reason.
-        first_failed: the first member that gets no node; None if all get one.
-        attempted_pod: that member as it was tried, with its claims.
+        failed_pods: of members that are alike one each that gets no node, as it was tried, with its claims.
         selector: the label that restricts the nodes; empty if none does.
     """
 
     world: Cluster
     nodes: Mapping[str, str]
     failures: Mapping[str, str]
-    first_failed: Pod | None
-    attempted_pod: Pod | None
+    failed_pods: Sequence[Pod]
     selector: Mapping[str, str]
 
 
@@ -211,15 +209,19 @@ def try_gang(cluster: Cluster, gang: Gang) -> GangTrial:
     Raises:
         ScheduleError, ClusterError: an attempt failed.
     """
-    trials = (_try_with(cluster, gang, selector) for selector in _domains(cluster, gang))
     best: GangTrial | None = None
-    for trial in trials:
+    for trial in gang_trials(cluster, gang):
         if best is None or len(trial.nodes) > len(best.nodes):
             best = trial
         if not trial.failures:
             break
     assert best is not None
     return best
+
+
+def gang_trials(cluster: Cluster, gang: Gang) -> Iterator[GangTrial]:
+    """Yield the outcome of placing the waiting members in each topology domain that the gang may use."""
+    return (try_in_domain(cluster, gang, selector) for selector in _domains(cluster, gang))
 
 
 def _domains(cluster: Cluster, gang: Gang) -> Sequence[Mapping[str, str]]:
@@ -238,12 +240,12 @@ def domains_of(cluster: Cluster, key: str, node_names: Collection[str] = ()) -> 
     return [{key: value} for value in values or ("",)]
 
 
-def _try_with(cluster: Cluster, gang: Gang, selector: Mapping[str, str]) -> GangTrial:
+def try_in_domain(cluster: Cluster, gang: Gang, selector: Mapping[str, str]) -> GangTrial:
+    """Place the waiting members in a fork, on nodes with these labels."""
     world = cluster.fork()
     nodes: dict[str, str] = {}
     failures: dict[str, str] = {}
-    first: Pod | None = None
-    attempted_pod: Pod | None = None
+    failed_pods: dict[bytes, Pod] = {}
     alike: dict[bytes, str] = {}
     # Replicas of a template fail alike until a pod is placed, which may help by affinity.
     for pod in gang.waiting_members:
@@ -256,10 +258,9 @@ def _try_with(cluster: Cluster, gang: Gang, selector: Mapping[str, str]) -> Gang
                 alike.clear()
                 continue
             message = alike[look] = placement.message
-            if first is None:
-                first, attempted_pod = pod, placement.pod
+            failed_pods.setdefault(look, placement.pod)
         failures[pod.key] = message
-    return GangTrial(world, nodes, failures, first, attempted_pod, selector)
+    return GangTrial(world, nodes, failures, list(failed_pods.values()), selector)
 
 
 def _place(world: Cluster, pod: Pod) -> Placement:

@@ -11,7 +11,7 @@ from podium.insight.capacity import Capacity, GangCapacity, Headroom, NodeCapaci
 from podium.insight.cluster import Cluster
 from podium.insight.edits import Edit, EditKind
 from podium.insight.fixes import Fixes
-from podium.insight.gang_fixes import GangEdit, GangFix
+from podium.insight.gang_states import GangEdit, GangFix
 from podium.insight.search import Fix
 from podium.insight.why import Blocker, Group, NodeScore, Why
 

@@ -12,7 +12,8 @@ from podium.engine.gangs import gang_of
 from podium.framework.contract.status import ScheduleError
 from podium.insight.asked_pod import as_pending
 from podium.insight.edits import Edit
-from podium.insight.gang_fixes import GangFix, gang_fixes
+from podium.insight.gang_fixes import gang_fixes
+from podium.insight.gang_states import GangFix
 from podium.insight.search import EDITS_MAX, Fix, FixSearch
 from podium.insight.search_basis import SearchBasis
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit

@@ -27,7 +27,7 @@ def story_of(cluster: Cluster, gang: Gang) -> GangStory:
     trial = try_gang(cluster, gang)
     missing: Iterable[tuple[int, str]] = ()
     preemption = ""
-    if trial.first_failed is not None and len(nodes_now) + len(trial.nodes) < gang.min_count:
+    if trial.failed_pods and len(nodes_now) + len(trial.nodes) < gang.min_count:
         missing, preemption = _missing(trial), _preemption(trial)
     return GangStory(
         gang.key,
@@ -48,8 +48,7 @@ def story_of(cluster: Cluster, gang: Gang) -> GangStory:
 
 def _preemption(trial: GangTrial) -> str:
     """Return how preemption would make room for the first member without a node; "" if it would not."""
-    pod = trial.attempted_pod
-    assert pod is not None
+    pod = trial.failed_pods[0]
     try:
         answer = trial.world.evaluate(pod).as_dict()
     except (ScheduleError, ClusterError):
@@ -62,8 +61,7 @@ def _preemption(trial: GangTrial) -> str:
 
 def _missing(trial: GangTrial) -> Sequence[tuple[int, str]]:
     """Return what keeps the first member without a node off the nodes, once the others are placed."""
-    pod = trial.attempted_pod
-    assert pod is not None
+    pod = trial.failed_pods[0]
     try:
         framework = trial.world.framework_for(pod)
         blockers = blockers_of(trial.world.engine, framework, pod)

@@ -17,9 +17,10 @@ from podium.insight.edits import Edit, node_manifest
 from podium.insight.node_edits import HOSTNAME, NOTHING, added_node
 from podium.objects.core import Node, Pod
 from podium.objects.meta import ObjectMeta
+from podium.objects.quantity import parse
 from podium.objects.requests import node_allocatable, pod_requests
 from podium.objects.resource_names import CPU
-from podium.objects.resource_types import RESOURCE_SLICES
+from podium.objects.resource_types import NODES, RESOURCE_SLICES
 
 
 def without_daemons(cluster: Cluster, node: Node, like: Node) -> Node:
@@ -50,6 +51,20 @@ def node_like(cluster: Cluster, like: Node, names: Collection[str], overrides: M
     node, edit = added_node(like, names, overrides)
     manifest = node_manifest(without_daemons(cluster, node, like))
     return dataclasses.replace(edit, stand_ins=(*devices_alike(cluster, node.name, like), manifest))
+
+
+def another_like(cluster: Cluster, edit: Edit, names: Collection[str]) -> Edit | None:
+    """Make the edit that adds one more node like that of this edit, which `node_like` has made; None if it has not.
+
+    Args:
+        names: those of the nodes that exist.
+    """
+    like = cluster.store.get(NODES, edit.name.rpartition("-like-")[0])
+    if like is None or edit.manifest is None:
+        return None
+    allocatable, allocatable_before = edit.manifest["status"]["allocatable"], like.status.allocatable
+    has = {name: amount for name, amount in allocatable.items() if amount != allocatable_before.get(name)}
+    return node_like(cluster, like, names, {name: parse(amount).value for name, amount in has.items()})
 
 
 def devices_alike(cluster: Cluster, node_name: str, like: Node) -> Iterator[Manifest]:

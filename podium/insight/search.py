@@ -225,6 +225,17 @@ class FixSearch:
 
     # ------------------------------------------------------------ candidates
 
+    @property
+    def has_left_out(self) -> bool:
+        """Return whether sets were left out for a limit, or since others are alike."""
+        return self._has_skipped or not self._is_complete
+
+    def sets_beside_pod(self, size: int) -> Iterator[EditSet]:
+        """Yield the sets of that size that change other objects than the pod and may be enough. Nothing is tried."""
+        for _, edits in self._beside((), size):
+            yield edits
+        yield from self._with_new_node((), size - 1)
+
     def _at_level(self, size: int) -> list[EditSet]:
         sets: dict[tuple[object, ...], EditSet] = {}
         candidates = islice(self._candidates(size), _CANDIDATES_MAX + 1)

@@ -75,7 +75,7 @@ def _say_faults(kind: str, cases: Sequence[object]) -> bool:
 
 
 def _say_rates(first: int, count: int) -> None:
-    """Solve clusters of every shape in turn; one at a time, as the clock counts."""
+    """Solve clusters of every shape in turn; one at a time, as the CPU time of this process counts."""
     shapes = [(nodes, pods, usage) for nodes in NODES for pods in PODS_PER_NODE for usage in USAGES]
     answers: dict[float, list[TimedAnswer]] = {seconds: [] for seconds in _SECONDS}
     for number in range(count):

@@ -489,7 +489,7 @@ def test_the_fixes_of_a_member_are_those_of_the_gang(gang):
     at = output_lines.index("The whole gang default/train fits after one edit")
     assert output_lines[at + 1 : at + 4] == [
         "lower the request for cpu from 3 to 2, on each of 3 pods → n1, n4",
-        'Pod train-2 and 2 more: [{"op":"add","path":"/spec/containers/0/resources/requests/cpu","value":"2"}]',
+        'Pod train-0 and 2 more: [{"op":"add","path":"/spec/containers/0/resources/requests/cpu","value":"2"}]',
         "add a node like n1 → n1, n4, n1-like-1",
     ]
     answer = json.loads(_run("train-0", "-f", gang, "--fix", "-o", "json").stdout)

@@ -6,8 +6,12 @@ import pytest
 
 from podium.insight import Cluster, EditKind, Fixes, GangFix
 from tests.gang_manifests import COSCHEDULING, UPSTREAM, group, member, members
-from tests.manifests import ZONE, Json, node, pod
+from tests.gangs.fixes import check_fixes
+from tests.manifests import HOSTNAME, ZONE, Json, node, pod
 from tests.unit.insight.test_gangs import load
+from tests.workload_manifests import workload
+
+IN_GROUP = {"schedulingGroup": {"podGroupName": "train"}}
 
 
 def fixes(cluster: Cluster, name: str = "train-0") -> Fixes:
@@ -85,13 +89,50 @@ def test_all_members_give_up_what_keeps_them_off() -> None:
 def test_different_members_may_need_different_edits() -> None:
     taint = {"key": "team", "value": "a", "effect": "NoSchedule"}
     leader = member(COSCHEDULING, "train-0", cpu="1", nodeSelector={"role": "leader"})
-    followers = [member(COSCHEDULING, f"train-{index}") for index in (1, 2)]
-    nodes = [node("n1", "4", taints=[taint]), node("n2", "4", unschedulable=True)]
-    cluster = load(*nodes, group(COSCHEDULING, 3), leader, *followers)
+    nodes = [node("n1", "4", taints=[taint]), node("n2", "3", unschedulable=True)]
+    cluster = load(*nodes, group(COSCHEDULING, 2), leader, member(COSCHEDULING, "train-1"))
     answer = fixes(cluster)
     assert all(len(fix.edits) > 1 for fix in answer.fixes)
-    assert not any(fix.is_minimum for fix in answer.fixes)
+    assert all(fix.is_minimum for fix in answer.fixes)
     assert_all_hold(cluster, answer)
+
+
+def test_a_max_skew_is_raised_once_and_as_far_as_the_gang_needs() -> None:
+    rule: Json = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
+    rule |= {"labelSelector": {"matchLabels": {"app": "train"}}}
+    nodes = [node("n0", "16", labels={ZONE: "z0"}), node("n1", "1", labels={ZONE: "z1"})]
+    spread = {"topologySpreadConstraints": [rule]}
+    gang = [pod(f"train-{index}", "3", labels={"app": "train"}, **IN_GROUP, **spread) for index in range(4)]
+    cluster = load(*nodes, group(UPSTREAM, 4), *gang)
+    answer = fixes(cluster)
+    assert [part.text for part in answer.fixes[0].edits] == [
+        "raise maxSkew from 1 to 4 over " + ZONE + ", on each of 4 pods"
+    ]
+    assert_all_hold(cluster, answer)
+
+
+def test_a_member_that_has_a_node_may_have_to_ask_for_less() -> None:
+    pinned = {"nodeSelector": {HOSTNAME: "n1"}}
+    leader = member(UPSTREAM, "train-0", cpu="4", **pinned)
+    followers = [member(UPSTREAM, f"train-{index}", cpu="1", **pinned) for index in (1, 2)]
+    answer = fixes(load(node("n1", "4"), group(UPSTREAM, 3), leader, *followers))
+    assert "lower the request for cpu from 4 to 2" in [part.text for fix in answer.fixes for part in fix.edits]
+    assert all(fix.is_minimum for fix in answer.fixes if len(fix.edits) == 1)
+
+
+def test_pods_of_a_daemon_set_count_once_on_each_node_that_is_added() -> None:
+    daemon_set = workload("DaemonSet", "agent", 0)
+    daemon_set["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1"}}
+    pinned = {"nodeSelector": {"pool": "gpu"}}
+    full = [node("n1", "4", labels={"pool": "gpu"}), pod("other", "4", node="n1")]
+    answer = fixes(load(*full, daemon_set, group(UPSTREAM, 4), *members(UPSTREAM, 4, **pinned)))
+    counts = [len(names) for names in kinds(answer) if set(names) == {EditKind.ADD_NODE}]
+    assert counts == [4]
+
+
+@pytest.mark.parametrize("seed", [8])
+def test_no_smaller_set_of_edits_is_enough(seed: int) -> None:
+    assert not check_fixes(seed)
 
 
 def test_no_member_is_evicted_for_another() -> None:

@@ -10,6 +10,7 @@ from podium.engine.errors import ClusterError
 from podium.insight import Cluster
 from podium.insight.room.make_room import make_room, subject_named
 from podium.insight.room.plan import RoomAnswer, Verdict
+from podium.insight.room.rehearsal import Rehearsal
 from podium.lib.clock import ManualClock
 from podium.lib.time_limit import TimeLimit
 from tests.device_manifests import device_class, devices, exactly, resource_slice
@@ -287,6 +288,30 @@ def test_a_search_without_steps_keeps_what_it_has() -> None:
     answer = room_for(node("n1", "4"), node("n2", "2"), running("web-1", "1", "n1"), waiting(), steps_max=0)
     assert answer.verdict is Verdict.UNKNOWN
     assert "the search ended after its steps" in answer.text
+
+
+def test_moves_that_are_not_proven_are_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("podium.insight.room.make_room._QUICK_STEPS", 1)
+    monkeypatch.setattr("podium.insight.room.make_room._LEVEL_STEPS", 1)
+    monkeypatch.setattr("podium.insight.room.make_room._STATES", 0)
+    nodes = [node(name, "4") for name in ("n1", "n2", "n3")]
+    pods = [running(f"{name}-1", "2", on) for name, on in (("api", "n2"), ("db", "n3"))]
+    objects = [*nodes, running("web-1", "3", "n1"), *pods, running("x-1", "1", "n2"), waiting()]
+    answer = room_for(*objects, steps_max=20)
+    assert (len(steps_of(answer)), answer.is_proven, answer.ruled_out) == (2, False, 0)
+    assert "(not proven: the search ended after its steps, best so far; up to 0 moves ruled out;" in answer.text
+
+    monkeypatch.setattr("podium.insight.room.search._TIME_CHECKED", 1)
+    clock, plan = ManualClock(), Rehearsal.plan
+
+    def plan_and_take_long(*arguments: Any) -> Any:
+        clock.advance(20.0)
+        return plan(*arguments)
+
+    monkeypatch.setattr(Rehearsal, "plan", plan_and_take_long)
+    answer = room_for(*objects, limit=TimeLimit(clock, 10.0))
+    assert (len(steps_of(answer)), answer.is_proven, answer.is_partial) == (2, False, True)
+    assert "not proven within the time limit, best so far" in answer.text
 
 
 def test_an_unknown_subject_is_refused() -> None:

@@ -103,5 +103,11 @@ def test_the_smaller_a_type_is_the_earlier_it_comes_and_devices_make_it_larger()
     ]
     ranks = [size_rank(size) for size in sizes]
     assert ranks == sorted(ranks)
+    core, gigabytes, gpu = (
+        size_rank({"cpu": 1_000}),
+        size_rank({"memory": 25 * 10**9}),
+        size_rank({"nvidia.com/gpu": 8}),
+    )
+    assert (gigabytes, gpu) == (pytest.approx(core), pytest.approx(100 * core))
     # None of a device is as good as no device.
     assert size_rank({**sizes[0], "nvidia.com/gpu": 0}) == ranks[0]
