@@ -98,6 +98,10 @@ class ControlPlane:
         """Starts kube-apiserver on the port and the data it had before, and waits until it is ready."""
         assert self.apiserver is None or not self.apiserver.is_running, "kube-apiserver runs already"
         self.apiserver = self._launch("kube-apiserver", self._apiserver_flags(), self._environ)
+        self._wait_apiserver()
+
+    def _wait_apiserver(self) -> None:
+        assert self.apiserver is not None
         context = self.ssl_context()
         self.apiserver.wait_ready(lambda: _answers_ok(self._port, "/readyz", context))
 
@@ -112,9 +116,10 @@ class ControlPlane:
         self.start_apiserver()
 
     def restart_etcd(self) -> None:
-        """Kills etcd and starts it again on its data. The API server waits meanwhile."""
+        """Kills etcd, starts it again on its data, and waits until the API server, which runs on, is ready again."""
         self.etcd.kill()
         self._start_etcd()
+        self._wait_apiserver()
 
     def back_up_etcd(self) -> Path:
         """Kills etcd, copies its data, and starts it again; returns the copy. The API server waits meanwhile."""

@@ -267,6 +267,9 @@ class Trial:
     def _limit_s(self, item: Round) -> float:
         """Return how long the take-over may last if another member lives through it."""
         limit_s = self.timings.lease_s + self.allowance_s + self._down_s
+        if item.is_early:
+            # Then the hand-over before is still under way.
+            limit_s += self.allowance_s
         lag_s = item.trouble_after_s - item.kill_after_s
         if item.trouble is Trouble.SLOW:
             # Once it goes on, it may see for the first time that the victim had renewed its Lease.

@@ -17,10 +17,12 @@ from structlog.testing import capture_logs
 import podium
 from podium.objects.coscheduling import GROUP_LABEL, MIN_MEMBER
 from podium.sandbox.embedded import Sandbox
+from podium.shards import OVERSEER, owner
 from podium.shards.announcement import PROTOCOL
 from tests import manifests
 from tests.manifests import HOSTNAME, ZONE
 from tests.simulation import random_objects
+from tests.simulation.actors import BINDINGS
 from tests.simulation.devices import RESOURCE, DeviceActors, check_devices
 from tests.simulation.network import SimulatedLoop, client_name
 from tests.simulation.shards import Member, simulate_shards_quietly
@@ -53,6 +55,13 @@ def test_the_same_seed_makes_the_same_history() -> None:
 # ---------------------------------------------------------------- one event at a time
 
 NODES = 12
+SPREAD = {
+    "maxSkew": 99,
+    "topologyKey": ZONE,
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": {"matchLabels": {"app": "web"}},
+}
+"""By which the overseer decides on a pod."""
 LEASE_S = 15.0
 NOTICED_S = 2.0
 
@@ -264,6 +273,42 @@ def test_gangs_over_the_nodes_of_several_members_start_as_a_whole() -> None:
                 member["spec"]["schedulerName"] = random_objects.OURS
                 group.sandbox.store.create(member)
         await group.wait_bound(NODES, 30.0)
+
+    in_virtual_time(test, hosts)
+
+
+def test_pods_for_nodes_that_are_handed_over_do_not_delay_that() -> None:
+    async def test(group: Group) -> None:
+        overseer, newcomer = sorted(("m1", "m2"), key=lambda name: name != owner(OVERSEER, ("m1", "m2")))
+        names = [f"node-{number}" for number in range(NODES)]
+        group.start(overseer)
+        await group.wait_divided(30.0)
+        # Bindings that are under way when the other member joins, so that nodes are given up only later.
+        group.sandbox.faults.latency(5.0, 4, **BINDINGS)
+        group.create_pods("early-1", "early-2", "early-3", "early-4")
+        group.start(newcomer)
+        for number in range(40):
+            group.create_pods(f"later-{number}", cpu="10m", topologySpreadConstraints=[SPREAD])
+            await asyncio.sleep(0.2)
+        await group.wait_until(
+            lambda: group.is_divided() and any(group.owners(name) == [newcomer] for name in names), NOTICED_S
+        )
+        await group.wait_bound(44, LEASE_S)
+
+    in_virtual_time(test, hosts)
+
+
+def test_pods_that_were_placed_on_the_nodes_of_a_dead_member_are_placed_again_once_its_lease_has_run_out() -> None:
+    async def test(group: Group) -> None:
+        names = ("m1", "m2", "m3")
+        overseer = owner(OVERSEER, names)
+        members = {name: group.start(name) for name in names}
+        await group.wait_divided(30.0)
+        for name in names:
+            if name != overseer:
+                group.kill(members[name])
+        group.create_pods(*(f"web-{number}" for number in range(NODES)), topologySpreadConstraints=[SPREAD])
+        await group.wait_bound(NODES, LEASE_S + 2 * NOTICED_S)
 
     in_virtual_time(test, hosts)
 

@@ -22,7 +22,7 @@ def member_of_shards(scheduler: Scheduler, identity: ShardIdentity) -> Face:
     shards.place = placements.place
     passing_on = PassingOn(shards, lookup, handler, client, scheduler.metrics)
     member = ShardMember(
-        identity, shards, scheduler.cache, scheduler.queue, scheduler.informers, handler, scheduler.clock
+        identity, shards, scheduler.cache, scheduler.queue, scheduler.informers, handler, placements, scheduler.clock
     )
     scheduler.metrics.read_shards(members=lambda: len(shards.ownership.members), owned_nodes=lambda: shards.owned_count)
     return Face(

@@ -12,6 +12,7 @@ from podium.client.dispatcher import Requester
 from podium.client.informer import Informer
 from podium.client.informer_set import InformerSet
 from podium.cluster import Cache
+from podium.daemon.shards.placements import Placements
 from podium.daemon.shards.pod_handler import ShardPodHandler
 from podium.framework.contract.cluster_event import ActionType, ClusterEvent
 from podium.lib.clock import Clock
@@ -66,6 +67,7 @@ class ShardMember:
 
     Args:
         handler: holds the pods that this member decides on.
+        placements: the pods that other members have been asked to bind.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class ShardMember:
         queue: SchedulingQueue,
         informers: InformerSet,
         handler: ShardPodHandler,
+        placements: Placements,
         clock: Clock,
     ) -> None:
         self._identity = identity
@@ -86,6 +89,7 @@ class ShardMember:
         self._pods: Informer[Pod] = informers.informer(PODS)
         self._nodes: Informer[Node] = informers.informer(NODES)
         self._handler = handler
+        self._placements = placements
         self._clock = clock
         self._membership = Membership(identity.member, identity.shard_key, identity.lease_name)
         self._leases: ShardLeases | None = None
@@ -143,6 +147,7 @@ class ShardMember:
     async def _divide_placed(self) -> None:
         """Divide the pods again that are placed on nodes that have come, gone, or changed their member."""
         names, self._changed_nodes = self._changed_nodes, set()
+        self._placements.withdraw_stale()
         waiting = (pod for pod in self._pods.list() if not pod.node_name)
         await self._handler.divide_again([pod for pod in waiting if Visits.of(pod).node in names])
 
@@ -191,19 +196,23 @@ class ShardMember:
             settling=len(ownership.views) > 1,
         )
         if ownership.members != former_ownership.members:
+            self._placements.withdraw_stale()
             await self._handler.divide_again(list(self._pods.list()))
         self._queue.move_all(SHARDS_CHANGED)
 
     def _is_settled(self, view: View) -> bool:
         """Return whether no pod is assumed on a node that this member announces and the view does not give to it.
 
-        Nor may one be assumed that this member as the overseer has decided on, if the view has another one.
+        Nor may one be assumed that this member as the overseer has decided on, if the view has another one. A pod that
+        another member has to bind does not count otherwise: that member waits until the node is given up.
         """
         announcement, claim = self._membership.announcement, Announcement(self._identity.member)
         stops_overseeing = announcement.claims_unit(OVERSEER) and not claim.claims_by(view, OVERSEER)
         for pod in self._cache.assumed_pods():
             if stops_overseeing and self._shards.was_overseen(pod):
                 return False
+            if self._placements.is_under_way(pod):
+                continue
             node = self._nodes.get(pod.node_name)
             if node is None or claim.claims_by(view, unit_of(node, self._identity.shard_key)):
                 continue

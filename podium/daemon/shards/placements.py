@@ -1,7 +1,8 @@
 """Hands pods to the members that own their nodes: a member that sees all nodes chooses, and the owner binds.
 
 The chosen node is written into the pod's condition. Until the watch shows the pod bound there, or refused, it stays
-assumed where it was placed, so that the next decisions count it.
+assumed where it was placed, so that the next decisions count it. If the node goes to another member meanwhile, the pod
+is decided on again.
 """
 
 from __future__ import annotations
@@ -27,18 +28,27 @@ log = get_logger("shards")
 
 PLACED_S_MAX: Final = 30.0
 """An owner that has not answered after this time may not be alive."""
+_CHANGED: Final = "the node has changed its shard"
 
 
 @dataclass(slots=True, eq=False)
 class _Placement:
     node_name: str
+    owner: str
     is_written: bool = False
+    is_withdrawn: bool = False
     failure: str = ""
     end_event: anyio.Event = field(default_factory=anyio.Event)
 
     def end(self, failure: str = "") -> None:
         self.failure = failure
         self.end_event.set()
+
+    def withdraw(self, failure: str) -> None:
+        self.is_withdrawn = True
+        # A condition that the watch has not shown yet could not be taken back.
+        if self.is_written and not self.end_event.is_set():
+            self.end(failure)
 
 
 class Placements:
@@ -62,15 +72,17 @@ class Placements:
         owner = self._shards.owner_of(node_name)
         if owner in ("", self._shards.ownership.member):
             return fwk.unschedulable(f'node "{node_name}" was about to change its shard')
-        placement = self._under_way[pod.uid] = _Placement(node_name)
+        placement = self._under_way[pod.uid] = _Placement(node_name, owner)
         try:
             if not await self._write(pod, node_name):
                 return fwk.unschedulable("pod was deleted or bound meanwhile")
             with anyio.move_on_after(PLACED_S_MAX):
                 await placement.end_event.wait()
             if not placement.end_event.is_set():
+                placement.is_withdrawn = True
+                placement.end(f"it has not answered for {PLACED_S_MAX:.0f} s")
+            if placement.is_withdrawn:
                 await self._write(pod, "")
-                placement.failure = f"it has not answered for {PLACED_S_MAX:.0f} s"
         except ApiError as error:
             failure = fwk.PluginError(f"handing the pod to shard {owner}: {error.message}")
             failure.__cause__ = error
@@ -81,6 +93,16 @@ class Placements:
         if placement.failure:
             return fwk.unschedulable(f'shard {owner} did not bind the pod to node "{node_name}": {placement.failure}')
         return None
+
+    def is_under_way(self, pod: Pod) -> bool:
+        """Return whether another member has been asked to bind the pod."""
+        return pod.uid in self._under_way
+
+    def withdraw_stale(self) -> None:
+        """End the placements on nodes that have gone to another member: the old owner may not be alive."""
+        for placement in self._under_way.values():
+            if self._shards.owner_of(placement.node_name) != placement.owner:
+                placement.withdraw(_CHANGED)
 
     def on_add(self, new: Pod) -> None:
         """Handle an added pod: a list may show one that was recreated."""
@@ -96,7 +118,9 @@ class Placements:
             placement.end("" if is_there else f'it was bound to "{new.node_name}"')
         elif Visits.of(new).node == placement.node_name:
             placement.is_written = True
-        elif placement.is_written:
+            if placement.is_withdrawn:
+                placement.withdraw(_CHANGED)
+        elif placement.is_written and not placement.end_event.is_set():
             placement.end("the node has no room for it any more")
 
     def on_delete(self, old: Pod) -> None:

@@ -357,6 +357,8 @@ class ClaimWriter:
                 await self._try(self._deallocate, pod_devices.claim_to_deallocate, pod)
             if pod_devices.claim_to_delete is not None:
                 await self._try(self._delete, pod_devices.claim_to_delete, pod)
+                # The deletion of a claim without devices wakes no pod; upstream's waits until all are tried again.
+                self._handle.activate([pod], _RETRY_S)
 
     async def _try(
         self, write: Callable[[ResourceClaim, Pod], Awaitable[None]], claim: ResourceClaim, pod: Pod

@@ -728,6 +728,8 @@ async def test_a_claim_left_over_is_deleted_without_its_finalizer() -> None:
     assert work is not None
     await work
     assert [verb for verb, _ in binding.server.written] == ["metadata", "delete"]
+    # A claim without devices wakes no pod as it goes.
+    assert binding.handle.activated_later.keys() == {binding.pod.key}
     assert binding.server.stored == {}
 
 
