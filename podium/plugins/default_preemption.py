@@ -126,8 +126,10 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         # In most clusters no node has a victim, and then the nodes need not be listed.
         if loops_on or np.count_nonzero(has_lower):
             rows = snapshot.order[filtered_nodes.codes().take(snapshot.order) == _UNSCHEDULABLE]
-            is_held_back = np.isin(rows, [row for name in loops_on if (row := snapshot.row_of.get(name)) is not None])
-            rows, held_back = rows[~is_held_back], rows[is_held_back]
+            if loops_on:
+                loop_rows = [row for name in loops_on if (row := snapshot.row_of.get(name)) is not None]
+                is_held_back = np.isin(rows, loop_rows)
+                rows, held_back = rows[~is_held_back], rows[is_held_back]
             count = len(rows)
         # All nodes with victims are held back, to break a loop.
         if not count:

@@ -224,7 +224,8 @@ def _is_same(first: Diagnosis, second: Diagnosis) -> bool:
 
 
 def _are_same(first: Rejection, second: Rejection) -> bool:
-    return (
+    # Cached filters return the same rejection of all nodes until a node or its pods change.
+    return first is second or (
         np.array_equal(first.rows, second.rows)
         and np.array_equal(first.verdicts, second.verdicts)
         and (first.meanings is second.meanings or first.status_counts() == second.status_counts())

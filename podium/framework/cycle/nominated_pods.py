@@ -105,11 +105,13 @@ class NominationsByRow:
         if node_names is None:
             self._rows = RowsOfNominations.of(nominations.all(), snapshot)
         elif node_names:
-            self._rows = self._updated(nominations, dict.fromkeys(node_names), snapshot)
+            self._rows = self._with_changes(nominations, dict.fromkeys(node_names), snapshot)
         self._snapshot, self._nodes_seen, self._seen = snapshot, snapshot.node_changes.end, changes.end
         return self._rows
 
-    def _updated(self, nominations: Nominations, node_names: Iterable[str], snapshot: Snapshot) -> RowsOfNominations:
+    def _with_changes(
+        self, nominations: Nominations, node_names: Iterable[str], snapshot: Snapshot
+    ) -> RowsOfNominations:
         pods, usages = dict(self._rows.pods), dict(self._rows.usages)
         for node_name in node_names:
             row = snapshot.row_of.get(node_name)

@@ -54,11 +54,11 @@ def dry_run_preemption(
         return collection.result()
     # All rows share one fork: no row is tried twice, and a dry run changes only the state of its own row.
     dry_run = nodes.dry_run_of_nodes() if units is None else None
-    start, row_list = 0, rows.tolist()
-    while start < len(row_list):
+    start = 0
+    while start < len(rows):
         # As many rows as candidates are still needed, since more would only cost time; but never a tiny batch.
         batch_size = max(goal - collection.count, _BATCH_MIN)
-        batch = row_list[start : start + (batch_size if dry_run is not None else 1)]
+        batch = rows[start : start + (batch_size if dry_run is not None else 1)].tolist()
         start += len(batch)
         if dry_run is not None:
             answers = yield from victim_cache.select_victims(dry_run, batch, pod, budgets, importance)

@@ -9,7 +9,8 @@ Cost: comparing the identities of the objects that a node's result depends on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from operator import is_
+from itertools import chain, compress
+from operator import is_, is_not
 from typing import Final, cast
 
 from podium.framework.contract.post_filter import Bases, NodesDryRun
@@ -22,7 +23,6 @@ from podium.objects.core import Pod, PodSpec
 from podium.objects.workloads import PodDisruptionBudget
 
 _SPECS_MAX: Final = 8
-_ALL_THREE: Final = (True, True, True)
 _PODS_AT_ONCE: Final = 2_000
 """How many pods on the tried nodes make one stretch of work without a pause, about 10 ms."""
 
@@ -48,16 +48,12 @@ class _Selections:
             self.nominated_pods += [()] * missing
             self.answers += [None] * missing
         nodes, pods, nominated_pods = bases
-        # No function of Python is called for an unchanged row: there are hundreds of them in each attempt.
-        has_node = map(is_, nodes, map(self.nodes.__getitem__, rows))
-        has_pods = map(is_, pods, map(self.pods.__getitem__, rows))
-        has_nominated = map(is_, nominated_pods, map(self.nominated_pods.__getitem__, rows))
         answers = [*map(self.answers.__getitem__, rows)]
-        for position, is_valid in enumerate(zip(has_node, has_pods, has_nominated, strict=True)):
-            if is_valid == _ALL_THREE or answers[position] is None:
-                continue
-            former_pods = self.nominated_pods[rows[position]]
-            if is_valid[:2] != _ALL_THREE[:2] or not _are_same(former_pods, nominated_pods[position]):
+        # No step of Python is taken for an unchanged row: there are hundreds of them in each attempt.
+        for position in chain(_changed_positions(nodes, self.nodes, rows), _changed_positions(pods, self.pods, rows)):
+            answers[position] = None
+        for position in _changed_positions(nominated_pods, self.nominated_pods, rows):
+            if not _are_same(self.nominated_pods[rows[position]], nominated_pods[position]):
                 answers[position] = None
         return answers
 
@@ -109,6 +105,11 @@ class VictimCache:
         if len(self._by_spec) > _SPECS_MAX:
             del self._by_spec[next(iter(self._by_spec))]
         return cache
+
+
+def _changed_positions(current: Sequence[object], former: Sequence[object], rows: Iterable[int]) -> Iterator[int]:
+    """Return the positions of rows with another object than before."""
+    return compress(range(len(current)), map(is_not, current, map(former.__getitem__, rows)))
 
 
 def _in_parts(dry_run: NodesDryRun, rows: Sequence[int], positions: Iterable[int]) -> Iterator[list[int]]:

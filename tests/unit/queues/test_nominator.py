@@ -175,9 +175,8 @@ def test_nominated_pods_by_row_are_right_as_nominations_and_nodes_come_and_go() 
         )()
         snapshot = draws.choice((cache.snapshot(), cache.snapshot().fork()))
         asking = draws.choice([*pods, pod("new", priority=draws.randrange(2))])
-        by_row = nominator.ahead_by_row(asking, snapshot)
-        expected = RowsOfNominations.of(nominator.ahead_of(asking), snapshot)
-        assert by_row == expected
+        rows_anew = RowsOfNominations.of(nominator.ahead_of(asking), snapshot)
+        assert nominator.ahead_by_row(asking, snapshot) == rows_anew
         # The same tuples until a node's nominations change: cached victims are compared by identity.
         first_rows = nominator.ahead_by_row(pod("new", priority=0), cache.snapshot()).pods
         second_rows = nominator.ahead_by_row(pod("new", priority=0), cache.snapshot()).pods
