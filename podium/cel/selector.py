@@ -37,7 +37,7 @@ _CHARACTERS_PER_COST: Final = 10
 """The length of an expression that is evaluated for about a cost of 1, where costs are not counted."""
 _CACHED_MAX = 1024
 _WEIGHT_MAX, _TEXT_WEIGHT = 200, 64
-_GROWING = frozenset({"replace", "join", "format", "lists.range", "flatten"})
+_GROWING = frozenset({"replace", "join", "format", "strings.quote", "lists.range", "flatten"})
 _NUMBERS = frozenset({INT, UINT, DOUBLE})
 _LOOK_UPS = frozenset({"_[_]", "_[?_]", "_?._"})
 

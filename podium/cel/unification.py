@@ -25,6 +25,8 @@ class Substitutions:
         self._bound: dict[Type, Type] = {}
         self._journal: list[tuple[Type, Type | None]] = []
         self._variables = 0
+        self._resolved: dict[tuple[int, Type | None], tuple[Type, Type]] = {}
+        """What types resolve to, by identity: the type of each subexpression contains those of its parts."""
 
     def fresh(self) -> Type:
         """Return a new type variable."""
@@ -46,18 +48,24 @@ class Substitutions:
                 del self._bound[variable]
             else:
                 self._bound[variable] = previous
+        self._resolved.clear()
         return False
 
     def resolve(self, target: Type, *, unbound: Type | None = None) -> Type:
         """Return the type with its variables replaced. Unbound variables are replaced by `unbound`, if given."""
-        binding = self._bound.get(target)
-        if binding is not None:
-            return self.resolve(binding, unbound=unbound)
-        if target.kind == "parameter" and unbound is not None:
-            return unbound
+        if target.kind == "parameter":
+            binding = self._bound.get(target)
+            if binding is not None:
+                return self.resolve(binding, unbound=unbound)
+            return target if unbound is None else unbound
         if not target.parameters:
             return target
-        return target._replace(parameters=tuple(self.resolve(part, unbound=unbound) for part in target.parameters))
+        key = id(target), unbound
+        if key not in self._resolved:
+            parameters = tuple(self.resolve(part, unbound=unbound) for part in target.parameters)
+            # With the type itself, so that its identity cannot become that of another.
+            self._resolved[key] = target, target._replace(parameters=parameters)
+        return self._resolved[key][1]
 
     def instantiate(self, types: tuple[Type, ...]) -> tuple[Type, ...]:
         """Return the types of a signature with fresh type variables."""
@@ -118,6 +126,7 @@ class Substitutions:
     def _bind(self, variable: Type, target: Type) -> None:
         self._journal.append((variable, self._bound.get(variable)))
         self._bound[variable] = target
+        self._resolved.clear()
 
     def _free_of(self, variable: Type, target: Type) -> bool:
         """Tell whether the variable does not occur in the type."""

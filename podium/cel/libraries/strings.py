@@ -110,7 +110,7 @@ def _join(parts: list[Any], separator: str = "") -> str:
 
 
 def _quote(text: str) -> str:
-    return f'"{text.translate(_QUOTED)}"'
+    return str(check_size(f'"{text.translate(_QUOTED)}"'))
 
 
 def _contains_cost(arguments: tuple[Any, ...], _result: Any) -> int:

@@ -52,6 +52,7 @@ def test_selector_that_costs_too_much_is_an_error_that_nothing_absorbs():
         f"cel.bind(a, 'x'.replace('', '{'y' * 2000}'), cel.bind(b, a.replace('', a), b.replace('', b) == b))",
         "cel.bind(a, lists.range(3000000), (a + a + a + a).size() > 0)",
         "['" + "x" * 5000 + "'].map(x, x.split('').join(x)).map(x, x.split('').join(x))[0].size() > 0",
+        "strings.quote(" * 30 + "'a'" + ")" * 30 + " == ''",
     ],
 )
 def test_value_that_grows_without_bounds_is_an_error(expression):

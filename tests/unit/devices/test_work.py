@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -11,13 +12,17 @@ import pytest
 from msgspec.structs import replace
 
 from podium.devices import AllocatedDevices, AllocationError, Allocator, Inventory
+from podium.devices.answers import SHORT_MAX
 from podium.devices.pools import pools_of_node
+from podium.devices.selectors import compile_selector
 from podium.objects.devices import CounterSet, ResourceSlice
 from tests.unit.devices.cluster import CLASSES, a_slice, claim, device, request
 from tests.unit.plugins.dynamic_resources.test_work import calls
 
 PER_SLICE = 128
 PER_TURN_MAX = 5_000
+PER_SELECTOR_MAX = 60_000
+"""A turn that compiles a short selector, and begins to evaluate it, takes about 20 ms at most."""
 SETS = msgspec.convert([{"name": "set", "counters": {"memory": {"value": "800Gi"}}}], tuple[CounterSet, ...])
 CONSUMES = [{"counterSet": "set", "counters": {"memory": {"value": "1Gi"}}}]
 
@@ -84,3 +89,48 @@ def test_an_attempt_pauses_however_many_devices_a_pool_has(
         turns.append(calls(turn))
     assert max(turns) < PER_TURN_MAX
     assert sum(turns) > max(turns)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        f"{'[' * 140}1{']' * 140} == []",
+        f"{'{1:' * 110}1{'}' * 110} == {{}}",
+        f"{'[{1:' * 60}1{'}]' * 60} == []",
+        f"{'[1].map(x, ' * 35}x{')' * 35} == []",
+    ],
+)
+def test_a_short_selector_is_compiled_without_much_work(expression: str) -> None:
+    assert len(expression) <= SHORT_MAX
+    compile_selector("true")
+    assert calls(lambda: compile_selector(expression)) < PER_SELECTOR_MAX
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        " || ".join(f"device.driver == 'driver-{number}'" for number in range(300)),
+        "lists.range(1000).all(x, lists.range(1000).all(y, x + y >= 0))",
+        f"'{'ab' * 100}'.matches('(a?){{300}}(b?){{300}}c')",
+        f"{'strings.quote(' * 30}'{'a' * 20}'{')' * 30} == ''",
+        f"{' && '.join(['[1, 2, 3].all(x, x > 0)'] * 300)}",
+    ],
+    ids=["a long text", "a loop in a loop", "a regular expression", "a text that doubles", "many loops"],
+)
+def test_a_long_selector_delays_no_other_task(expression: str) -> None:
+    """What is long is work for a thread; everything else of a turn is short."""
+    allocator = Allocator(read(pool(1, 4)), CLASSES.get, AllocatedDevices(), Random(1))
+    spec = request(selectors=[{"cel": {"expression": expression}}])
+    steps = allocator.allocate_interruptibly("n1", {}, [claim(spec)])
+    turns, works = [], []
+
+    def turn() -> None:
+        works.append(next(steps))
+
+    with suppress(StopIteration, AllocationError):
+        while True:
+            turns.append(calls(turn))
+            if works[-1] is not None:
+                works[-1]()
+    assert any(works)
+    assert max(turns) < PER_SELECTOR_MAX
