@@ -16,7 +16,7 @@ import structlog
 from hypothesis import HealthCheck, settings
 
 from benchmarks import light_server
-from podium.lib.garbage_collection import thaw
+from podium.lib import garbage_collection
 from podium.plugins.loading import discovery
 from podium.telemetry import configure_logging, set_verbosity, verbosity
 from tests.browser import chromium, npm
@@ -24,7 +24,7 @@ from tests.control_plane.cleanup import empty_cluster
 from tests.control_plane.client import Client
 from tests.control_plane.locate import Binaries
 from tests.control_plane.requirement import built_or_skipped
-from tests.control_plane.servers import ControlPlane
+from tests.control_plane.servers import LARGE_HEAPS, ControlPlane
 from tests.go_tools import binaries as go_tools
 from tests.helm.chart import Helm
 from tests.patience import PATIENCE_S
@@ -39,6 +39,32 @@ gc.set_threshold(25_000, 50, 100)
 # How long an example takes by the wall clock tells of the machine, not of the code.
 settings.register_profile("podium", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("podium")
+
+
+class _TestsFrozen:
+    """`gc` as podium has it in tests: only the tests themselves are frozen, for good.
+
+    A daemon collects at its start. Half a million objects of the tests would make that take as long as the test.
+    """
+
+    def freeze(self) -> None:
+        """Freeze nothing more, which would hide garbage."""
+
+    def unfreeze(self) -> None:
+        """Leave the tests frozen."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(gc, name)
+
+
+garbage_collection.gc = _TestsFrozen()
+
+
+def pytest_collection_finish() -> None:
+    """All tests are there."""
+    gc.collect()
+    gc.freeze()
+
 
 _configure = structlog.configure
 
@@ -82,7 +108,7 @@ def process_as_before() -> Iterator[None]:
     root.handlers[:] = handlers
     root.setLevel(level)
     structlog.configure(**structlog_config)
-    thaw()
+    garbage_collection.thaw()
     gc.set_threshold(*thresholds)
 
 
@@ -138,7 +164,7 @@ def helm(tools: Mapping[str, Path]) -> Helm:
 @pytest.fixture(scope="session")
 def control_plane(control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
     """A real etcd and kube-apiserver, shared by all tests of one process. Mark their tests `control_plane`."""
-    plane = ControlPlane.start(control_plane_binaries)
+    plane = ControlPlane.start(control_plane_binaries, LARGE_HEAPS)
     yield plane
     plane.stop()
 
