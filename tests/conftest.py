@@ -25,6 +25,7 @@ from tests.control_plane.client import Client
 from tests.control_plane.locate import Binaries
 from tests.control_plane.requirement import built_or_skipped
 from tests.control_plane.servers import LARGE_HEAPS, ControlPlane
+from tests.distribution import LongestFirst, in_part
 from tests.go_tools import binaries as go_tools
 from tests.helm.chart import Helm
 from tests.patience import PATIENCE_S
@@ -80,6 +81,19 @@ structlog.configure = _without_cache
 discovery.entry_points = lru_cache(discovery.entry_points)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """One of several processes may run each part of the tests."""
+    parser.addoption("--part", help="run only the files of this part, such as 1/2")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the files of the other parts."""
+    part = config.getoption("part", None)
+    if part is None or not collection_path.name.startswith("test_") or in_part(collection_path, part):
+        return None
+    return True
+
+
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Bytes are named by their argument: gzip writes the second into its header, and all workers collect one name."""
     return argname if isinstance(val, bytes) else None
@@ -90,8 +104,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     """`--dist loadfile` begins with the longest files; otherwise xdist chooses."""
     if config.getoption("dist") != "loadfile":
         return None
-    from tests.distribution import LongestFirst
-
     return LongestFirst(config, log)
 
 

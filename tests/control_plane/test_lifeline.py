@@ -130,7 +130,9 @@ def test_a_forked_podium_says_what_a_new_one_says(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     command = [sys.executable, "-m", "podium", *arguments]
-    in_a_shell = ["sh", "-c", f'{warm_podium.command()} "$@"', "sh", *arguments]
-    new, asked = (subprocess.run(args, capture_output=True, text=True, check=False) for args in (command, in_a_shell))
-    for forked in (asked, warm_podium.run(arguments)):
+    shell_command = ["sh", "-c", f'{warm_podium.command()} "$@"', "sh", *arguments]
+    new, in_shell = (
+        subprocess.run(args, capture_output=True, text=True, check=False) for args in (command, shell_command)
+    )
+    for forked in (in_shell, warm_podium.run(arguments)):
         assert (forked.returncode, forked.stdout, forked.stderr) == (new.returncode, new.stdout, new.stderr)
