@@ -33,8 +33,13 @@ from tests.warm_podium_client import ask, receive, tell
 
 _ROOT: Final = Path(__file__).parents[1]
 _IMPORTED: Final = (
-    *("podium.cli.run", "podium.cli.config", "podium.cli.doctor", "podium.cli.why", "podium.cli.estimate"),
-    *("podium.cli.capacity", "podium.cli.evaluate", "podium.cli.replay", "podium.daemon.app", "uvloop"),
+    *(
+        f"podium.cli.{name}"
+        for name in ("run", "config", "doctor", "why", "estimate", "capacity", "evaluate", "replay")
+    ),
+    *(f"podium.cli.{name}" for name in ("plan", "what_if", "make_room", "outlook", "shadow", "record", "diff", "demo")),
+    "podium.daemon.app",
+    "uvloop",
 )
 _CLIENT: Final = Path(__file__).with_name("warm_podium_client.py")
 _REQUEST_BYTES_MAX: Final = 1 << 20
