@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+# Of the unit tests, each of which runs in a process of its own; the first is shown while it runs.
+OTHER_PARTS := $(shell number=2; while [ $$number -le $(CORES) ]; do echo $$number; number=$$((number + 1)); done)
 # Tests of processes wait for them half of the time.
 WAITING := $(shell expr 2 \* $(CORES))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -64,9 +66,14 @@ check: $(VENV)/.dev-stamp  ## Fast: format, lint, import layers, unit tests, str
 	@echo "== dependencies: installed from hashes, and they fit together"
 	@$(BIN)/pip check
 	@echo "== unit tests, and types meanwhile"
-	@mkdir -p build; $(BIN)/mypy > build/types.txt 2>&1 & types=$$!; \
-	  $(BIN)/pytest -q -n $(CORES) tests/unit; status=$$?; \
-	  wait $$types || status=1; cat build/types.txt; exit $$status
+	@mkdir -p build; rm -f build/unit-*.txt; trap 'kill $$meanwhile 2> /dev/null' INT TERM; \
+	  $(BIN)/mypy > build/types.txt 2>&1 & meanwhile=$$!; \
+	  for part in $(OTHER_PARTS); do \
+	    $(BIN)/pytest -q --part $$part/$(CORES) tests/unit > build/unit-$$part.txt 2>&1 & meanwhile="$$meanwhile $$!"; \
+	  done; \
+	  $(BIN)/pytest -q --part 1/$(CORES) tests/unit; status=$$?; \
+	  for process in $$meanwhile; do wait $$process || status=1; done; \
+	  for part in $(OTHER_PARTS); do cat build/unit-$$part.txt; done; cat build/types.txt; exit $$status
 
 pythons: $(VENV)/.dev-stamp  ## Unit and property tests on each Python from 3.11 to 3.14 that uv finds or can fetch; says which it has not
 	@for version in 3.11 3.12 3.13 3.14; do \

@@ -16,7 +16,7 @@ import structlog
 from hypothesis import HealthCheck, settings
 
 from benchmarks import light_server
-from podium.lib.garbage_collection import thaw
+from podium.lib import garbage_collection
 from podium.plugins.loading import discovery
 from podium.telemetry import configure_logging, set_verbosity, verbosity
 from tests.browser import chromium, npm
@@ -24,7 +24,8 @@ from tests.control_plane.cleanup import empty_cluster
 from tests.control_plane.client import Client
 from tests.control_plane.locate import Binaries
 from tests.control_plane.requirement import built_or_skipped
-from tests.control_plane.servers import ControlPlane
+from tests.control_plane.servers import LARGE_HEAPS, ControlPlane
+from tests.distribution import LongestFirst, in_part
 from tests.go_tools import binaries as go_tools
 from tests.helm.chart import Helm
 from tests.patience import PATIENCE_S
@@ -40,6 +41,32 @@ gc.set_threshold(25_000, 50, 100)
 settings.register_profile("podium", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("podium")
 
+
+class _TestsFrozen:
+    """`gc` as podium has it in tests: only the tests themselves are frozen, for good.
+
+    A daemon collects at its start. Half a million objects of the tests would make that take as long as the test.
+    """
+
+    def freeze(self) -> None:
+        """Freeze nothing more, which would hide garbage."""
+
+    def unfreeze(self) -> None:
+        """Leave the tests frozen."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(gc, name)
+
+
+garbage_collection.gc = _TestsFrozen()
+
+
+def pytest_collection_finish() -> None:
+    """All tests are there."""
+    gc.collect()
+    gc.freeze()
+
+
 _configure = structlog.configure
 
 
@@ -54,6 +81,19 @@ structlog.configure = _without_cache
 discovery.entry_points = lru_cache(discovery.entry_points)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """One of several processes may run each part of the tests."""
+    parser.addoption("--part", help="run only the files of this part, such as 1/2")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the files of the other parts."""
+    part = config.getoption("part", None)
+    if part is None or not collection_path.name.startswith("test_") or in_part(collection_path, part):
+        return None
+    return True
+
+
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Bytes are named by their argument: gzip writes the second into its header, and all workers collect one name."""
     return argname if isinstance(val, bytes) else None
@@ -64,8 +104,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     """`--dist loadfile` begins with the longest files; otherwise xdist chooses."""
     if config.getoption("dist") != "loadfile":
         return None
-    from tests.distribution import LongestFirst
-
     return LongestFirst(config, log)
 
 
@@ -82,7 +120,7 @@ def process_as_before() -> Iterator[None]:
     root.handlers[:] = handlers
     root.setLevel(level)
     structlog.configure(**structlog_config)
-    thaw()
+    garbage_collection.thaw()
     gc.set_threshold(*thresholds)
 
 
@@ -138,7 +176,7 @@ def helm(tools: Mapping[str, Path]) -> Helm:
 @pytest.fixture(scope="session")
 def control_plane(control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
     """A real etcd and kube-apiserver, shared by all tests of one process. Mark their tests `control_plane`."""
-    plane = ControlPlane.start(control_plane_binaries)
+    plane = ControlPlane.start(control_plane_binaries, LARGE_HEAPS)
     yield plane
     plane.stop()
 

@@ -1,11 +1,17 @@
-"""How `make test` divides the tests among its workers: none has a long file to begin when the others have ended."""
+"""How tests are divided. Of `make test` no worker has a long file to begin when the others have ended.
+
+`make check` has a process for each part of the files: unlike workers, none collects what another runs.
+"""
 
 from __future__ import annotations
 
+import zlib
+from pathlib import Path
 from typing import Any, Final
 
 from xdist.scheduler import LoadFileScheduling
 
+_ROOT: Final = Path(__file__).parents[1]
 LONGEST: Final = (
     "tests/integration/release/test_release.py",
     "tests/simulation/test_simulation.py",
@@ -52,6 +58,13 @@ DIVIDED: Final = frozenset(
     }
 )
 """Those whose tests share nothing that a worker would have to make again: each of their tests may run anywhere."""
+
+
+def in_part(path: Path, part: str) -> bool:
+    """Return True if a file of tests belongs to that part, such as "1/2"."""
+    number, _, count = part.partition("/")
+    return zlib.crc32(path.relative_to(_ROOT).as_posix().encode()) % int(count) == int(number) - 1
+
 
 _RANKS: Final = {path: rank for rank, path in enumerate(LONGEST)}
 

@@ -11,9 +11,9 @@ PATIENCE_S: Final = 90.0
 Shorter than the five minutes after which podium looks again at what it may have overlooked.
 """
 
-_PAUSE_S: Final = 0.02
+_PAUSE_S: Final = 0.05
 _PAUSE_S_MAX: Final = 2.0
-_ASKING_MAX: Final = 0.2
+_ASKING_MAX: Final = 0.1
 """The share of the time that may be spent with asking.
 
 On a busy machine whoever is waited for takes longer, and so does each question. Without a limit, questions take from

@@ -8,14 +8,16 @@ these. What only an interpreter that starts can show, such as how podium is impo
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import json
 import os
 import runpy
 import select
+import shlex
+import shutil
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
@@ -27,22 +29,28 @@ from typing import Final, NoReturn
 
 from podium.lib import garbage_collection
 from tests.patience import PATIENCE_S
+from tests.warm_podium_client import ask, receive, tell
 
 _ROOT: Final = Path(__file__).parents[1]
 _IMPORTED: Final = (
-    *("podium.cli.run", "podium.cli.config", "podium.cli.doctor", "podium.cli.why", "podium.cli.estimate"),
-    *("podium.cli.capacity", "podium.cli.evaluate", "podium.cli.replay", "podium.daemon.app", "uvloop"),
+    *(
+        f"podium.cli.{name}"
+        for name in ("run", "config", "doctor", "why", "estimate", "capacity", "evaluate", "replay")
+    ),
+    *(f"podium.cli.{name}" for name in ("plan", "what_if", "make_room", "outlook", "shadow", "record", "diff", "demo")),
+    "podium.daemon.app",
+    "uvloop",
 )
-_NUMBER: Final = struct.Struct("i")
+_CLIENT: Final = Path(__file__).with_name("warm_podium_client.py")
 _REQUEST_BYTES_MAX: Final = 1 << 20
 
 
 class WarmProcess:
     """A forked podium, with the methods of `subprocess.Popen` that tests use."""
 
-    def __init__(self, status: socket.socket) -> None:
-        self._status = status
-        (self.pid,) = _NUMBER.unpack(status.recv(_NUMBER.size))
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self.pid = receive(connection)
         self.returncode: int | None = None
 
     def poll(self) -> int | None:
@@ -71,9 +79,9 @@ class WarmProcess:
         self.send_signal(signal.SIGKILL)
 
     def _ended_within(self, timeout_s: float | None) -> int | None:
-        if self.returncode is None and select.select([self._status], [], [], timeout_s)[0]:
-            (self.returncode,) = _NUMBER.unpack(self._status.recv(_NUMBER.size))
-            self._status.close()
+        if self.returncode is None and select.select([self._connection], [], [], timeout_s)[0]:
+            self.returncode = receive(self._connection)
+            self._connection.close()
         return self.returncode
 
 
@@ -87,11 +95,8 @@ def start(
     start_new_session: bool = False,
 ) -> WarmProcess:
     """Start `python -m podium` with these arguments and descriptors."""
-    status, server_end = socket.socketpair()
-    request = json.dumps([[str(argument) for argument in arguments], dict(env), os.getcwd(), start_new_session])
-    socket.send_fds(_server(), [request.encode()], [stdin, stdout, stderr, server_end.fileno()])
-    server_end.close()
-    return WarmProcess(status)
+    descriptors = (stdin, stdout, stderr)
+    return WarmProcess(ask(address(), list(map(str, arguments)), descriptors, env, is_leader=start_new_session))
 
 
 def run(
@@ -123,29 +128,38 @@ def run(
     return subprocess.CompletedProcess(["podium", *map(str, arguments)], code, *texts)
 
 
+def command() -> str:
+    """The command line that stands in for `podium` in a shell."""
+    return shlex.join([sys.executable, "-I", "-S", str(_CLIENT), address()])
+
+
 @functools.cache
-def _server() -> socket.socket:
-    """The connection to the process that forks; it ends when this is closed."""
-    requests, server_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+def address() -> str:
+    """The socket of the process that forks, which ends with this process."""
+    path = os.path.join(tempfile.mkdtemp(prefix="podium-warm-"), "socket")
+    lifeline, server_end = socket.socketpair()
     # Threads for matrices would not outlive a fork.
     environ = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "tests.warm_podium", str(server_end.fileno())]
+    arguments = [sys.executable, "-m", "tests.warm_podium", path, str(server_end.fileno())]
     server = subprocess.Popen(
-        command,
+        arguments,
         cwd=_ROOT,
         env=environ,
         stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
         pass_fds=[server_end.fileno()],
         start_new_session=True,
     )
     server_end.close()
+    # It says when its socket is there.
+    receive(lifeline)
 
     def end() -> None:
-        requests.close()
+        lifeline.close()
         server.wait()
 
     atexit.register(end)
-    return requests
+    return path
 
 
 # ---------------------------------------------------------------- the process that forks
@@ -158,9 +172,9 @@ class _Fork(Exception):  # noqa: N818 - it is no error
 class _Server:
     """Forks on request, reports ends, and kills what is left when the tests have ended."""
 
-    def __init__(self, requests: socket.socket) -> None:
-        self._requests = requests
-        self._status_by_pid: dict[int, socket.socket] = {}
+    def __init__(self, listener: socket.socket, lifeline: socket.socket) -> None:
+        self._listener, self._lifeline = listener, lifeline
+        self._connection_by_pid: dict[int, socket.socket] = {}
         self._leaders: set[int] = set()
 
     def run(self) -> None:
@@ -171,38 +185,52 @@ class _Server:
         signal.set_wakeup_fd(waking)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         while True:
-            readable, _, _ = select.select([self._requests, woken], [], [])
+            readable, _, _ = select.select([self._listener, self._lifeline, woken], [], [])
+            if self._lifeline in readable:
+                break
             if woken in readable:
                 os.read(woken, 4096)
                 self._report_ends()
-            if self._requests in readable and not self._serve():
-                break
-        for pid in self._status_by_pid:
-            (os.killpg if pid in self._leaders else os.kill)(pid, signal.SIGKILL)
+            if self._listener in readable:
+                self._serve()
+        for pid in self._connection_by_pid:
+            # One that has just been forked leads no group yet.
+            with contextlib.suppress(ProcessLookupError):
+                if pid in self._leaders:
+                    os.killpg(pid, signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Close its sockets."""
+        for connection in (self._listener, self._lifeline, *self._connection_by_pid.values()):
+            connection.close()
 
     def _report_ends(self) -> None:
-        while self._status_by_pid:
+        while self._connection_by_pid:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if not pid:
                 break
-            with self._status_by_pid.pop(pid) as connection:
-                connection.send(_NUMBER.pack(os.waitstatus_to_exitcode(status)))
+            with self._connection_by_pid.pop(pid) as connection:
+                tell(connection, os.waitstatus_to_exitcode(status))
 
-    def _serve(self) -> bool:
-        request, descriptors, _, _ = socket.recv_fds(self._requests, _REQUEST_BYTES_MAX, 4)
+    def _serve(self) -> None:
+        connection, _ = self._listener.accept()
+        request, descriptors, _, _ = socket.recv_fds(connection, _REQUEST_BYTES_MAX, 3)
         if not request:
-            return False
+            # Whoever asked has been killed.
+            connection.close()
+            return
         arguments, environ, directory, is_leader = json.loads(request)
         pid = os.fork()
         if not pid:
-            raise _Fork(arguments, environ, directory, is_leader, descriptors[:3])
-        for descriptor in descriptors[:3]:
+            connection.close()
+            raise _Fork(arguments, environ, directory, is_leader, descriptors)
+        for descriptor in descriptors:
             os.close(descriptor)
-        connection = self._status_by_pid[pid] = socket.socket(fileno=descriptors[3])
+        self._connection_by_pid[pid] = connection
         if is_leader:
             self._leaders.add(pid)
-        connection.send(_NUMBER.pack(pid))
-        return True
+        tell(connection, pid)
 
 
 def _become_podium(
@@ -216,6 +244,10 @@ def _become_podium(
     for target, descriptor in enumerate(descriptors):
         os.dup2(descriptor, target)
     os.closerange(3, 1024)
+    # The streams of this process were opened on another kind of file.
+    sys.stdin = sys.__stdin__ = open(0, closefd=False)  # noqa: SIM115 - for the life of the process, as the next ones
+    sys.stdout = sys.__stdout__ = open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.__stderr__ = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
     os.environ.clear()
     os.environ.update(environ)
     os.chdir(directory)
@@ -233,14 +265,22 @@ def _main() -> None:
         import_module(name)
     # At its end an interpreter looks for garbage: in a fork that would copy every object of this process.
     garbage_collection.exempt_present_objects()
-    server = _Server(socket.socket(fileno=int(sys.argv[1])))
+    lifeline = socket.socket(fileno=int(sys.argv[2]))
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listener.bind(sys.argv[1])
+    listener.listen()
+    tell(lifeline, os.getpid())
+    server = _Server(listener, lifeline)
     try:
         server.run()
     except _Fork as fork:
         # Here nothing of the server is on the stack any more.
         arguments = fork.args
     else:
+        shutil.rmtree(Path(sys.argv[1]).parent)
         return
+    finally:
+        server.close()
     _become_podium(*arguments)
 
 

@@ -25,6 +25,8 @@ from tests.control_plane.locate import Binaries
 from tests.control_plane.processes import ServerProcess, StartError, free_ports
 
 _START_ATTEMPTS = 3
+LARGE_HEAPS: Mapping[str, str] = {"GOGC": "400"}
+"""An environment in which both servers collect garbage rarely, for a fifth less CPU time. Measurements go without."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from podium.sandbox import Sandbox
 from tests.control_plane.cleanup import empty_cluster
 from tests.control_plane.client import Client
 from tests.control_plane.locate import Binaries
-from tests.control_plane.servers import ControlPlane
+from tests.control_plane.servers import LARGE_HEAPS, ControlPlane
 from tests.e2e.cluster import Cluster, RealCluster, SandboxCluster
 from tests.e2e.daemon import Daemon
 
@@ -47,7 +47,7 @@ async def own_cluster(anyio_backend: object, control_plane_binaries: Binaries) -
 @asynccontextmanager
 async def new_cluster(binaries: Binaries, *flags: str) -> AsyncIterator[RealCluster]:
     """A control plane whose API server has these flags, too."""
-    plane = await anyio.to_thread.run_sync(partial(ControlPlane.start, binaries, flags=flags))
+    plane = await anyio.to_thread.run_sync(partial(ControlPlane.start, binaries, LARGE_HEAPS, flags))
     try:
         async with Client(plane.url, token=plane.admin_token, tls=plane.ssl_context()) as admin:
             yield RealCluster(admin, plane.kubeconfig(), plane)

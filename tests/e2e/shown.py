@@ -6,11 +6,12 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import anyio.to_thread
+
+from tests import warm_podium
 
 ROOT = Path(__file__).parents[2]
 COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*?)(?: +#.*)?$|`((?:helm|kubectl) [^`]*)`", re.MULTILINE)
@@ -44,7 +45,7 @@ class Shell:
         for name, program in (programs or {}).items():
             (home / name).symlink_to(program)
         podium = home / "podium"
-        podium.write_text(f'#!/bin/sh\nexec {sys.executable} -m podium "$@"\n')
+        podium.write_text(f'#!/bin/sh\nexec {warm_podium.command()} "$@"\n')
         podium.chmod(0o755)
         inherited = {name: value for name, value in os.environ.items() if name != "KUBECONFIG"}
         self.environment = {**inherited, "HOME": str(home), "PATH": f"{home}:{os.environ['PATH']}"}

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 from xdist.remote import Producer
 
-from tests.distribution import DIVIDED, LONGEST, LongestFirst
+from tests.distribution import DIVIDED, LONGEST, LongestFirst, in_part
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,6 +30,14 @@ class Worker:
 def test_the_files_exist() -> None:
     assert [path for path in {*LONGEST, *DIVIDED} if not (ROOT / path).is_file()] == []
     assert set(LONGEST) >= DIVIDED
+
+
+def test_each_file_belongs_to_one_part_and_no_part_is_small() -> None:
+    files = list((ROOT / "tests" / "unit").rglob("test_*.py"))
+    for count in (1, 2, 4):
+        sizes = [sum(in_part(file, f"{number}/{count}") for file in files) for number in range(1, count + 1)]
+        assert sum(sizes) == len(files)
+        assert min(sizes) > 0.7 * len(files) / count
 
 
 def test_the_longest_begin_and_a_file_stays_together_unless_it_may_be_divided() -> None:

@@ -14,7 +14,7 @@ import anyio.to_thread
 from tests.control_plane.cleanup import empty_cluster
 from tests.control_plane.client import Client
 from tests.control_plane.locate import Binaries
-from tests.control_plane.servers import ControlPlane, Scheduler
+from tests.control_plane.servers import LARGE_HEAPS, ControlPlane, Scheduler
 from tests.parity.workloads.mirror import CLAIMS, JOBS, PODS, WORKLOADS, Mirror
 from tests.parity.workloads.naming import Json
 from tests.parity.workloads.stand_ins import StandIns
@@ -71,7 +71,7 @@ class Plane:
     @contextlib.asynccontextmanager
     async def running(cls, binaries: Binaries) -> AsyncIterator[Plane]:
         """Starts everything, and stops it at the end."""
-        plane = await anyio.to_thread.run_sync(ControlPlane.start, binaries)
+        plane = await anyio.to_thread.run_sync(ControlPlane.start, binaries, LARGE_HEAPS)
         with contextlib.ExitStack() as processes:
             processes.callback(plane.stop)
             controllers = await anyio.to_thread.run_sync(

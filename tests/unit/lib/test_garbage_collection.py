@@ -1,6 +1,17 @@
 import gc
 
+import pytest
+
 from podium.lib import garbage_collection
+
+
+@pytest.fixture(autouse=True)
+def nothing_frozen(monkeypatch):
+    """Outside these tests podium freezes nothing, and the tests are frozen."""
+    monkeypatch.setattr(garbage_collection, "gc", gc)
+    gc.unfreeze()
+    yield
+    gc.freeze()
 
 
 def test_collections_are_rare_after_settling_and_skip_exempted_objects():
