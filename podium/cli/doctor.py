@@ -101,13 +101,8 @@ def command(
     from podium.daemon.doctor import Report
     from podium.telemetry import configure_logging
 
-    if is_shadow and provisioner is not None:
-        raise click.UsageError(
-            "--shadow and --provisioner are about different parts of podium: ask about one at a time"
-        )
     shards = take_shard_options(options_by_name, records=False, reloads=False)
-    if shards is not None and (is_shadow or provisioner is not None):
-        raise click.UsageError("--shards is about the scheduler, and not about --shadow or --provisioner")
+    _demand_one_subject(provisioner, rules, is_shadow=is_shadow, is_shard=shards is not None)
     configure_logging(verbosity=0)
     report = Report()
     requirements = None
@@ -157,6 +152,18 @@ def command(
         print_value(report.to_json(), output)
     if not report.is_good:
         raise SystemExit(EXIT_NO)
+
+
+def _demand_one_subject(provisioner: ProviderName | None, rules: str, *, is_shadow: bool, is_shard: bool) -> None:
+    """Refuse options about different parts of podium. Raises: click.UsageError."""
+    if is_shadow and provisioner is not None:
+        raise click.UsageError(
+            "--shadow and --provisioner are about different parts of podium: ask about one at a time"
+        )
+    if provisioner is None and rules != "karpenter":
+        raise click.UsageError("--rules is about what `podium provisioner run` needs: give --provisioner")
+    if is_shard and (is_shadow or provisioner is not None):
+        raise click.UsageError("--shards is about the scheduler, and not about --shadow or --provisioner")
 
 
 def _check_configuration(report: Report, good: Usable, *, is_named: bool) -> bool:

@@ -130,13 +130,15 @@ def run(
 
     By default nothing is bought: Events about pods and nodes, and the ConfigMap podium-provisioner, say what would be.
     """
+    from podium.cli.asking import errors_shown
     from podium.provisioner.controller.app import Options, Placing, ProvisionerApp
     from podium.server.election import Timings
 
     question = Question(**purchase)
     files.demand_one_stdin((question.node_pools, *question.catalogues))
     try:
-        node_pools = question.pools()
+        with errors_shown():
+            node_pools = question.pools()
     except FieldError as error:
         raise click.ClickException(str(error)) from error
     placing = None

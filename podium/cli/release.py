@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _PROVENANCE: Final = "*.intoto.json"
 _PROVENANCE_MAX: Final = 16 << 20
+_KEY_MAX: Final = 1 << 20
 
 
 class _NotAsPublished(LinesException):
@@ -48,10 +49,11 @@ def verify(directory: Path, key_file: Path, output: str) -> None:
     The provenance in DIR must be signed with the key, and each file must have the digest that it says. A file that was
     changed, is missing or does not belong to the release is named, and the exit code is 3.
     """
+    from podium.lib.bounded_read import read_file
     from podium.lib.provenance import ProvenanceError, read_public_key, verified_statement
 
     try:
-        key: PublicKey = read_public_key(key_file.read_bytes())
+        key: PublicKey = read_public_key(read_file(key_file, _KEY_MAX))
     except (ProvenanceError, OSError) as error:
         raise click.ClickException(f"{key_file}: {getattr(error, 'strerror', None) or error}") from error
     provenance = _provenance_in(directory)

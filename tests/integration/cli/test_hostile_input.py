@@ -71,6 +71,7 @@ _COMMANDS = {
     "plan-cluster": "plan -f hostile --adopt-nodes",
     "plan-add": "plan -f cluster.yaml --adopt-nodes --add hostile",
     "plan-catalogue": "plan -f cluster.yaml --adopt-nodes --catalogue hostile",
+    "provisioner-node-pools": "provisioner run --node-pools hostile",
     "run-config": "run --config hostile",
 }
 

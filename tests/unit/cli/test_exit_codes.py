@@ -176,6 +176,7 @@ def test_a_flag_that_means_nothing_is_2(flag: str, files: dict[str, Path]) -> No
         "run --plugin file.py",
         "shards one/two --kubeconfig {absent}",
         "what-if --drain , -f {cluster}",
+        "doctor --rules podium --kubeconfig {absent}",
     ],
 )
 def test_an_argument_of_another_form_is_2(line: str, files: dict[str, Path]) -> None:
