@@ -51,7 +51,7 @@ _DELETION_S: Final = 1e-3
 _TOGETHER_S: Final = 5e-4
 _RELEASE_S: Final = 0.01
 """The time from the end of a pod to the release of its claims by their controller: attempts come between."""
-_ALLOCATION_S: Final = 0.1
+_ALLOCATION_S: Final = 0.005
 """The time from the attempt that allocates a claim to its being written: other attempts come between."""
 
 
@@ -310,10 +310,11 @@ class Rehearsal(Trial):
         claims = devices_claimed(self.world.store, pod) if pod.spec.resource_claims else ()
         now_s = self.clock.now()
         if any(now_s - self._allocation_times_s.get(claim.key, -math.inf) < _ALLOCATION_S for claim in claims):
-            # Until the scheduler has written which devices a claim has, no other pod of it gets a node.
-            self._note(Placement(pod, None, "another pod's claim to devices is being allocated"))
-            backoff_s = self.original.configuration.pod_initial_backoff_s
-            self._plan(now_s + backoff_s, partial(self.waiting.activate, pod.key))
+            # Until the scheduler has written which devices a claim has, no other pod of it gets a node. Preemption does
+            # not help, so that a nomination is lost, too.
+            reason = "another pod's claim to devices is being allocated"
+            self._note(Placement(pod, None, reason, loses_nomination=pod.status.nominated_node_name != ""))
+            self._plan(now_s + _ALLOCATION_S, partial(self.waiting.activate, pod.key))
             return True
         try:
             placement = self.world.place_with_its_claims(self._with_claims(pod))

@@ -260,6 +260,7 @@ class Trial:
         alike = self.world.create_claims(Pod(metadata=metadata, spec=pod.spec))
         self.world.put(PODS, alike)
         self._order[alike.key] = len(self._order)
+        self._failed.discard(alike.key)
         if keys := self._deleted.get(_owner(pod)):
             self.predecessors[alike.key] = keys.pop(0)
         self.controllers.on_pod(alike)

@@ -9,7 +9,7 @@ import pytest
 import podium
 from podium.engine.placement import Placement
 from podium.insight.rehearsal import Rehearsal
-from tests.device_manifests import claiming, device_class, devices, exactly, held_claim, resource_slice
+from tests.device_manifests import claiming, device_class, devices, exactly, held_claim, resource_claim, resource_slice
 from tests.gang_manifests import COSCHEDULING, UPSTREAM, group, members, with_coscheduling
 from tests.manifests import HOSTNAME, Json, node, pod
 from tests.unit.insight.test_outlook import AT, EARLIER, only, outlook, running, waiting
@@ -164,6 +164,22 @@ def test_devices_are_free_only_after_others_have_been_tried_where_their_pod_has_
         "",
         "2026-03-01T12:00:20Z",
     ]
+
+
+def test_a_pod_whose_claim_another_one_allocates_loses_its_nomination() -> None:
+    ending = running("ending", "4", "n2")
+    ending["metadata"]["deletionTimestamp"] = "2026-03-01T12:00:20Z"
+    objects = [
+        *(node("n1", "4"), running("low", "2", priority=-1), node("n2", "4"), ending, device_class()),
+        *(resource_slice(name, devices(1), node=name) for name in ("n1", "n2")),
+        resource_claim("shared", exactly()),
+        waiting("a", priority=10, preemptionPolicy="Never", resourceClaims=claiming("shared")),
+        waiting("b", since=EARLIER, resourceClaims=claiming("shared")),
+        waiting("c", "2", AT, preemptionPolicy="Never"),
+    ]
+    cluster = podium.Cluster.load(objects)
+    assert only(cluster.outlook("default/a", at=AT)).node == "n2"
+    assert only(cluster.outlook("default/c", at=AT)).by == "2026-03-01T12:00:20Z"
 
 
 def test_pods_that_come_preempt_later_than_those_that_wait() -> None:
