@@ -26,6 +26,7 @@ from podium.insight.rehearsal import age_of
 from podium.insight.room.make_room import make_room, subject_named
 from podium.insight.steps import Apply, carry_out_steps, read_steps
 from podium.insight.what_if import outcome_of
+from podium.lib.error_text import cut
 from podium.lib.system_clock import SystemClock
 from podium.lib.time_limit import TimeIsUpError, TimeLimit
 from podium.library.plans import PlanQuestion
@@ -218,7 +219,7 @@ def _naming(argument: str) -> Iterator[None]:
     try:
         yield
     except (ClusterError, ScheduleError, PluginError, OSError) as error:
-        raise ToolProblemError(f"{argument}: {error}") from error
+        raise ToolProblemError(f"{argument}: {cut(str(error))}") from error
 
 
 def _pod(cluster: Cluster, pod: str | Mapping[str, Any]) -> Pod | Mapping[str, Any]:

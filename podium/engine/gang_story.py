@@ -78,7 +78,9 @@ class GangStory:
     @property
     def headline(self) -> str:
         """The gang in one sentence."""
-        gang_text = f"the gang {self.gang} ({self.api}): {self.needed} of its {self.count} pods must have a node"
+        # A gang that needs more pods than there are says so in its problem.
+        pods_text = f"{self.needed} of its {self.count} pods" if self.needed <= self.count else f"{self.needed} pods"
+        gang_text = f"the gang {self.gang} ({self.api}): {pods_text} must have a node"
         return f"It is a member of {gang_text} before any of them starts"
 
     @property

@@ -96,6 +96,7 @@ async def test_no_tool_sends_a_verb_that_writes(tmp_path: Path, monkeypatch: pyt
         ("why", {}, "pod"),
         ("why", {"pod": 3}, "pod"),
         ("why", {"pod": "default/bgi"}, "pod: there is no pod default/bgi"),
+        ("why", {"pod": "x" * 100_000}, "pod: there is no pod default/xxx"),
         ("why", {"pod": "default/big", "node": "n9"}, "node: there is no node n9"),
         ("why", {"pod": "default/big", "nodes": "n1"}, "nodes"),
         ("fixes", {"pod": "default/big", "count": 99}, "count"),
@@ -115,6 +116,7 @@ async def test_an_error_names_the_argument(dump: str, tool: str, arguments: Json
         result = await client.call_tool(tool, arguments)
     assert result.is_error
     assert message in result.content[0].text
+    assert len(result.content[0].text) < 10_000
 
 
 async def test_a_large_answer_is_cut_and_says_so(tmp_path: Path) -> None:

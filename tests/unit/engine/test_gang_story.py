@@ -18,6 +18,9 @@ def test_a_member_in_each_state_is_listed():
         "a member that gets a node waits for the others for 30 s at most, then gives it back and is tried again",
     )
 
+    story = replace(STORY, needed=9)
+    assert "(scheduling.x-k8s.io): 9 pods must have a node before" in story.headline
+
 
 def test_many_members_are_counted():
     nodes_by_pod = {f"ns/p{index}": f"n{index % 7}" for index in range(20)}

@@ -295,7 +295,7 @@ def test_moves_that_are_not_proven_are_the_best_so_far(monkeypatch: pytest.Monke
     monkeypatch.setattr("podium.insight.room.make_room._LEVEL_STEPS", 1)
     monkeypatch.setattr("podium.insight.room.make_room._STATES", 0)
     nodes = [node(name, "4") for name in ("n1", "n2", "n3")]
-    pods = [running(f"{name}-1", "2", on) for name, on in (("api", "n2"), ("db", "n3"))]
+    pods = [running(f"{name}-1", "2", node_name) for name, node_name in (("api", "n2"), ("db", "n3"))]
     objects = [*nodes, running("web-1", "3", "n1"), *pods, running("x-1", "1", "n2"), waiting()]
     answer = room_for(*objects, steps_max=20)
     assert (len(steps_of(answer)), answer.is_proven, answer.ruled_out) == (2, False, 0)
