@@ -71,6 +71,7 @@ TESTED_ELSEWHERE = {
     "cli/planning": "unit/cli/test_plan",
     "cli/shards": "integration/cli/test_shards_command",
     "cli/fleet_source": "unit/cli/test_clusters",
+    "framework/cycle/nominated_pods": "unit/queues/test_nominator",
     "plugins/dynamic_resources/pod_devices": "unit/plugins/dynamic_resources/test_plugin",
     "provisioner/cloudprovider/aws_catalogue": "unit/provisioner/cloudprovider/test_imports",
     "provisioner/cloudprovider/dialect_labels": "unit/provisioner/cloudprovider/test_imports",
