@@ -8,7 +8,6 @@ nodes, are put into columns when the segment is sealed.
 from __future__ import annotations
 
 from array import array
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -137,17 +136,21 @@ class Segment:
 
     def _leave_large_histories(self) -> None:
         """Copy the scores out of histories that are larger than these attempts' scores in them."""
-        nbytes: Counter[ScoreHistory] = Counter()
+        excess_bytes = {history: history.nbytes for history in self.histories if history is not None}
+        self.score_bytes += sum(_SIGNATURE_BYTES + nbytes for nbytes in excess_bytes.values())
         for record in self.scored:
-            if record is not None and record.history is not None:
-                nbytes[record.history] += record.rows.size * record.history.table.shape[1]
-        for record in self.scored:
-            # A history belongs to all pods of one signature; a few attempts must not keep the scores of thousands.
-            if record is not None and record.history is not None and nbytes[record.history] < record.history.nbytes:
+            # Nearly always the first few attempts suffice.
+            if not excess_bytes:
+                break
+            if record is not None and (history := record.history) in excess_bytes:
+                excess_bytes[history] -= record.rows.size * history.table.shape[1]
+                if excess_bytes[history] <= 0:
+                    del excess_bytes[history]
+        # A history belongs to all pods of one signature; a few attempts must not keep the scores of thousands.
+        for record in self.scored if excess_bytes else ():
+            if record is not None and record.history in excess_bytes:
                 record.leave_history()
-        self.score_bytes += sum(
-            _SIGNATURE_BYTES + min(entry_nbytes, history.nbytes) for history, entry_nbytes in nbytes.items()
-        )
+        self.score_bytes -= sum(excess_bytes.values())
         self.histories.clear()
 
     def drop_details(self) -> None:
