@@ -185,12 +185,17 @@ class _Server:
         signal.set_wakeup_fd(waking)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         while True:
-            readable, _, _ = select.select([self._listener, self._lifeline, woken], [], [])
+            connections = self._connection_by_pid.values()
+            readable, _, _ = select.select([self._listener, self._lifeline, woken, *connections], [], [])
             if self._lifeline in readable:
                 break
             if woken in readable:
                 os.read(woken, 4096)
                 self._report_ends()
+            for pid, connection in self._connection_by_pid.items():
+                # Whoever asked is gone: as if the process itself had been killed.
+                if connection in readable:
+                    os.kill(pid, signal.SIGKILL)
             if self._listener in readable:
                 self._serve()
         for pid in self._connection_by_pid:

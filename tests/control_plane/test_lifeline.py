@@ -136,3 +136,12 @@ def test_a_forked_podium_says_what_a_new_one_says(
     )
     for forked in (in_shell, warm_podium.run(arguments)):
         assert (forked.returncode, forked.stdout, forked.stderr) == (new.returncode, new.stdout, new.stderr)
+
+
+def test_a_forked_podium_ends_with_the_command_that_stands_in_for_it() -> None:
+    process = subprocess.Popen(["sh", "-c", f"exec {warm_podium.command()} sandbox"], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert b"Serving on" in process.stdout.readline()
+    process.kill()
+    # Its output has an end.
+    process.communicate(timeout=PATIENCE_S)
