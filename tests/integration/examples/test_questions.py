@@ -24,7 +24,7 @@ _PAGE = (ROOT / "docs" / "questions.md").read_text()
 _LIVE, _FROM_FILES = (shlex.split(line) for line in re.findall(r"^\$ podium (evaluate .*)$", _PAGE, re.MULTILINE))
 (_DUMPED,) = re.findall(r"^\$ kubectl get (\S+) -A", _PAGE, re.MULTILINE)
 (_DUMPED_FOR_DEVICES,) = re.findall(
-    r"^Pods with claims of devices need `(\S+)` too, and from Kubernetes 1.37 on\n`(\S+)`", _PAGE, re.MULTILINE
+    r"^Pods that claim devices also need `(\S+)` and, from Kubernetes 1.37 on, `(\S+)`", _PAGE, re.MULTILINE
 )
 
 

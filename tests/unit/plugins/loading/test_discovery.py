@@ -52,7 +52,7 @@ def test_an_installed_plugin_is_found_by_its_entry_point() -> None:
         (":Flat", "expected module:Class or path/file.py:Class"),
         ("nowhere.py:Flat", "there is no file nowhere.py"),
         ("no.such.module:Flat", "module no.such.module fails to load: ModuleNotFoundError"),
-        ("json:dumps", "--plugin json:dumps is no plugin"),
+        ("json:dumps", "--plugin json:dumps is not a plugin"),
         ("podium.framework:ScorePlugin", "is not complete: it does not define score"),
         ("podium.plugins.node_name:Flat", "no class Flat in podium.plugins.node_name; plugins there: NodeName"),
     ],
