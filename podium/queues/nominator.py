@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from podium.cluster import Snapshot
-from podium.framework.cycle.nominated_pods import Nomination, NominationsByRow, RowsOfNominations
+from podium.framework.cycle.nominated_pods import NO_NOMINATIONS, Nomination, NominationsByRow, RowsOfNominations
 from podium.lib.change_log import ChangeLog
 from podium.objects.core import Pod
 
@@ -119,6 +119,8 @@ class Nominator:
 
     def ahead_by_row(self, pod: Pod, snapshot: Snapshot) -> RowsOfNominations:
         """Return the pods of `ahead_of` by row of the snapshot."""
+        if not self._of:
+            return NO_NOMINATIONS
         # Forks come and go, and each has its own rows.
         if not snapshot.is_fork and self._all_count_for(pod):
             return self._by_row.of(self, snapshot)

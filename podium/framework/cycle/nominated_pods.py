@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
-from typing import NamedTuple, Protocol, Self
+from typing import Final, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -84,6 +84,9 @@ class RowsOfNominations(NamedTuple):
         )
 
 
+NO_NOMINATIONS: Final = RowsOfNominations({}, {})
+
+
 class NominationsByRow:
     """All nominations by row of one snapshot, kept up to date: while a thousand pods preempt, hundreds are nominated.
 
@@ -95,7 +98,7 @@ class NominationsByRow:
     def __init__(self) -> None:
         self._snapshot: Snapshot | None = None
         self._nodes_seen = self._seen = 0
-        self._rows = RowsOfNominations({}, {})
+        self._rows = NO_NOMINATIONS
 
     def of(self, nominations: Nominations, snapshot: Snapshot) -> RowsOfNominations:
         """Return all nominations, always the same ones but for their changes, to nodes of the snapshot."""

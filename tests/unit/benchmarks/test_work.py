@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import sys
 from collections import Counter
@@ -94,11 +95,14 @@ def count_calls(do: Callable[[], None]) -> int:
         calls += event in ("call", "c_call")
 
     profiler = sys.getprofile()
+    # A collection calls what listens to it, and what ends with the garbage of other tests.
+    gc.disable()
     sys.setprofile(count_call)
     try:
         do()
     finally:
         sys.setprofile(profiler)
+        gc.enable()
     # Not those of the function itself, and of what ends the counting.
     return calls - 2
 
