@@ -158,8 +158,8 @@ async def _https_port(session: ApiSession, namespace: str, name: str, lease: str
         body = await session.request("GET", f"/api/v1/namespaces/{namespace}/pods/{name}", deadline_s=_DEADLINE_S)
         pod = msgspec.json.decode(body, type=_Pod)
     except NotFound as error:
-        cause = f"the holder of the Lease {lease}, {name}, is not a pod in {namespace}"
-        raise NotAskedError(f"{cause}: ask it with --url") from error
+        cause = f"{name}, which holds the Lease {lease}, is not a pod in {namespace} and may run outside the cluster"
+        raise NotAskedError(f"{cause}: --url asks it") from error
     except (ApiError, msgspec.DecodeError) as error:
         raise NotAskedError(f"the pod {namespace}/{name}, which leads, cannot be read ({error})") from error
     ports = (port for container in pod.spec.containers for port in container.ports)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @click.option(
     "-n",
     "--namespace",
-    help="The namespace of the pod.  [default: the context's, or default, or where else the only pod of that name is]",
+    help="The namespace of the pod.  [default: the context's, or default, or that of the only pod of that name]",
 )
 @cluster_options
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")

@@ -153,7 +153,8 @@ def connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
     kubeconfig = click.option(
         "--kubeconfig",
         type=FILE,
-        help="The kubeconfig for the API server. By default the service account of podium's pod.",
+        help="The kubeconfig for the API server.  "
+        "[default: $KUBECONFIG, or ~/.kube/config, or the service account of podium's pod]",
     )
     context = click.option("--context", help="The context of the kubeconfig.")
     return kubeconfig(context(master(command)))

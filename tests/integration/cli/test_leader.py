@@ -201,7 +201,7 @@ def test_a_pod_that_the_leader_does_not_serve_is_reported_first(cluster: Cluster
     ("flags", "message"),
     [
         (["--lease", "kube-system/none"], "there is no Lease kube-system/none; name podium's with --lease"),
-        (["--lease", "kube-system/elsewhere"], "the holder of the Lease kube-system/elsewhere, laptop, is not a pod"),
+        (["--lease", "kube-system/elsewhere"], "laptop, which holds the Lease kube-system/elsewhere, is not a pod"),
         (["--lease", ""], "nothing says which one is used"),
         (["--lease", "podium"], "is not NAMESPACE/NAME"),
     ],
