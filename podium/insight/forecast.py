@@ -135,8 +135,8 @@ class Forecast:
             answer = PodOutlook(pod.key, Verdict.NOW, placement.node, ahead=ahead)
         elif placement.nominated_node is not None and placement.victims:
             by_s = self.at_s + _COMING_S + max(map(grace_s, placement.victims))
-            if by_s >= self._next_end_s:
-                # Another end may help it before.
+            if by_s >= self._next_end_s or pod.priority < self._highest_waiting_priority:
+                # Another end may help it before, or another pod take the room: its nomination binds no higher one.
                 return None
             victims = [victim.key for victim in placement.victims]
             answer = PodOutlook(
@@ -205,6 +205,12 @@ class Forecast:
         """The lowest priority of a pod that a later one may find on a node."""
         pods = (*self._world_now.pods, *self._rehearsal.world.pods)
         return min((pod.priority for pod in pods), default=0)
+
+    @cached_property
+    def _highest_waiting_priority(self) -> float:
+        """The highest priority of a pod that has been tried and waits; minus infinity without one."""
+        pods = map(self._world_now.store.objects(PODS).get, self._rehearsal.first_attempts)
+        return max((pod.priority for pod in pods if pod is not None and not pod.node_name), default=-math.inf)
 
     @cached_property
     def _keeps_pods_off(self) -> bool:

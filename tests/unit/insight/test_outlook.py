@@ -74,6 +74,18 @@ def test_a_preemption_names_its_victims_and_their_grace() -> None:
     assert only(cluster.outlook(waiting("web"), at=AT)).as_dict() | {"why": ""} == entry.as_dict() | {"why": ""}
 
 
+def test_a_pod_of_higher_priority_that_waits_takes_the_room_that_a_new_pod_makes() -> None:
+    first = waiting("first", priority=1000, preemptionPolicy="Never")
+    objects = [node("n1", "4"), running("low", priority=-1), first]
+    comer = waiting("web", priority=5)
+    cluster = podium.Cluster.load(objects)
+    assert only(cluster.outlook("default/first", at=AT)).verdict is Verdict.LATER
+    assert only(cluster.outlook(comer, at=AT)).verdict is Verdict.LATER
+    for harmless in ({"priority": 5}, {"schedulingGates": [{"name": "hold"}]}, {"schedulerName": "other"}):
+        first["spec"] |= {"priority": 1000} | harmless
+        assert only(outlook(comer, *objects)).verdict is Verdict.AFTER_PREEMPTION
+
+
 @pytest.mark.parametrize(
     ("spec", "metadata", "by"),
     [
