@@ -166,6 +166,22 @@ def test_devices_are_free_only_after_others_have_been_tried_where_their_pod_has_
     ]
 
 
+def test_devices_are_free_before_a_pod_ends_that_was_deleted_at_another_time() -> None:
+    holder = running("holder", "4", resourceClaims=claiming("held"))
+    holder["metadata"] |= {"uid": "uid-holder", "deletionTimestamp": "2026-03-01T12:00:30Z"}
+    objects = [
+        *(node("n1", "4"), device_class(), resource_slice("n1", devices(1), node="n1")),
+        *(holder, held_claim("held", {"n1": ["gpu-0"]}, ["holder"]), device_claim_template("one", exactly())),
+        *(node("n2", "4"), running("victim", "4", "n2", priority=-1)),
+        waiting("preemptor", "4", nodeSelector={HOSTNAME: "n2"}, priority=10),
+        waiting("first", "2", resourceClaims=claims_from("one"), priority=5),
+        waiting("second", "4", priority=-200, preemptionPolicy="Never", terminationGracePeriodSeconds=7),
+    ]
+    # The victim's end in between would find the second pod in the first one's way, and still no device free.
+    entry = only(outlook("default/first", *objects))
+    assert (entry.by, list(entry.victims)) == ("2026-03-01T12:00:37Z", ["default/second"])
+
+
 def test_a_pod_whose_claim_another_one_allocates_loses_its_nomination() -> None:
     ending = running("ending", "4", "n2")
     ending["metadata"]["deletionTimestamp"] = "2026-03-01T12:00:20Z"
