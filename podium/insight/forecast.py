@@ -284,6 +284,8 @@ class Forecast:
         # Others that are tried then may preempt pods that this one could not.
         if (turn := self._after_completions.turns.get(pod.key)) is not None:
             nodes = list(dict.fromkeys((*nodes, turn.node)))
+        elif self._loses_partners(pod):
+            return ()
         # Those that the pod must be near may come only then.
         if nodes or (nodes := self._fitting(self._refilled_without(pod), pod, gang)):
             return nodes
@@ -293,6 +295,14 @@ class Forecast:
         for stay in [partners, *({partner} for partner in sorted(partners)[:_PARTNERS_MAX])] if partners else ():
             names |= dict.fromkeys(self._fitting(self._world_after(self._finite - stay), pod, gang))
         return list(names)
+
+    def _loses_partners(self, pod: Pod) -> bool:
+        """Return whether others preempt all that the pod has to be near, once pods have ended by themselves."""
+        completions = self._after_completions
+        victims = {preemption.pod for preemption in completions.preempted}
+        partners = [item for world in (self._rehearsal.world, completions.world) for item in partners_of(world, pod)]
+        placed = {item.key for item in partners if item.node_name or item.key in completions.turns}
+        return bool(placed) and placed <= victims
 
     def _nodes_to_preempt_on(self, world: Cluster, pod: Pod) -> Sequence[str]:
         """Return nodes on which a preemption gives room to the pod, one at a time; at most `_NODES_MAX`."""

@@ -90,11 +90,16 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The pod whose neighbours leave last: those on other nodes than one, or only one of them."""
+    """The pod whose neighbours leave last: those on other nodes than one, or only one of them.
+
+    Attributes:
+        deletes_first: whether pods are deleted before any ends by itself at an unknown time.
+    """
 
     pod: str
     node: str = ""
     partner: str = ""
+    deletes_first: bool = False
 
 
 @dataclass(slots=True)
@@ -212,6 +217,9 @@ def _binding_for(
     if name in play.bindings or answer.verdict is not Verdict.LATER:
         return {}
     questions = [Question(name, node) for node in ("", *answer.nodes)]
+    if not answer.ends:
+        # Its nodes are open only if pods leave: those that end by themselves need not do so first.
+        questions.append(Question(name, deletes_first=True))
     for question in (*questions, *(Question(name, partner=partner) for partner in partners)):
         if (binding := run(partial(play_on, question)).bindings.get(name)) is not None:
             return {name: binding}
@@ -300,7 +308,8 @@ async def _play_phases(sandbox: Sandbox, comer: Json | None, question: Question 
         await asyncio.sleep(_FIRST_PHASE_S - loop.time())
         play.phase_ends_s.append(loop.time())
         # Pods that others want to be near stay until nothing else is left to leave.
-        await _end_finite(sandbox, question, is_last=False)
+        if question is None or not question.deletes_first:
+            await _end_finite(sandbox, question, is_last=False)
         play.phase_ends_s.append(loop.time())
         _orphan(sandbox)
         await _leave(sandbox, question, is_last=False)

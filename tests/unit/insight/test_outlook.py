@@ -257,6 +257,16 @@ def test_a_pod_to_be_near_may_come_when_others_have_ended() -> None:
     assert ([end.pod for end in entry.ends], list(entry.nodes)) == (["default/once"], ["n1"])
 
 
+def test_ends_do_not_help_a_pod_if_others_then_preempt_those_to_be_near() -> None:
+    once = running("once", "1", restartPolicy="Never", priority=100)
+    partner = running("db", "1", labels={"app": "db"}, priority=-1)
+    objects = [node("n1", "4"), once, partner, running("service", "1", priority=100)]
+    subject = waiting("web", "2", affinity=_near("db"))
+    assert [end.pod for end in only(outlook("default/web", *objects, subject)).ends] == ["default/once"]
+    entry = only(outlook("default/web", *objects, subject, waiting("rival", "3", priority=5)))
+    assert (entry.verdict, list(entry.ends), list(entry.nodes)) == (Verdict.LATER, [], ["n1"])
+
+
 def test_one_of_the_pods_to_be_near_may_end_last() -> None:
     labels, near = {"app": "db"}, _near("db")
     near["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][0]["topologyKey"] = ZONE
