@@ -301,8 +301,8 @@ class Forecast:
         completions = self._after_completions
         victims = {preemption.pod for preemption in completions.preempted}
         partners = [item for world in (self._rehearsal.world, completions.world) for item in partners_of(world, pod)]
-        placed = {item.key for item in partners if item.node_name or item.key in completions.turns}
-        return bool(placed) and placed <= victims
+        present_keys = {item.key for item in partners if item.node_name or item.key in completions.turns}
+        return bool(present_keys) and present_keys <= victims
 
     def _nodes_to_preempt_on(self, world: Cluster, pod: Pod) -> Sequence[str]:
         """Return nodes on which a preemption gives room to the pod, one at a time; at most `_NODES_MAX`."""
