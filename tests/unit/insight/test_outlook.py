@@ -333,6 +333,15 @@ def test_a_gang_gets_its_nodes_together(cpu: str, ending: str, verdict: Verdict)
         assert {entry.by for entry in answer.pods} == {"2026-03-01T12:07:19Z"}
 
 
+def test_ends_that_leave_room_for_some_of_a_gang_are_no_reason_for_the_others() -> None:
+    gang = members(UPSTREAM, 3, cpu="3", scheduler=SCHEDULER, preemptionPolicy="Never")
+    once = [running(f"once-{name}", "4", name, restartPolicy="Never") for name in ("n1", "n2")]
+    objects = [*(node(name, "4") for name in ("n1", "n2", "n3")), *once, running("service", "4", "n3")]
+    answers = outlook("default/train-0", *objects, group(UPSTREAM, 2), *gang).pods
+    assert [entry.verdict for entry in answers] == [Verdict.LATER] * 3
+    assert [len(entry.ends) for entry in answers] == [2, 2, 0]
+
+
 def test_members_of_a_gang_start_one_by_one_under_a_profile_that_knows_no_gangs() -> None:
     gang = members(COSCHEDULING, 2, cpu="3", scheduler=SCHEDULER)
     for objects in (gang, [group(COSCHEDULING, 2), *gang]):
