@@ -51,9 +51,9 @@ class FailedPods:
         """Let all pods be tried again."""
         self._infos.clear()
 
-    def keys_with_volumes(self) -> list[str]:
-        """Return the keys of the pods that have volumes."""
-        return [key for key, info in self._infos.items() if info.pod.spec.volumes]
+    def on_volumes_taken(self) -> None:
+        """Let the pods be tried again that have volumes: those that a pod has taken may be theirs."""
+        self._infos = {key: info for key, info in self._infos.items() if not info.pod.spec.volumes}
 
     def on_object(self, resource: ResourceType[Any] | None, old: Any, new: Any) -> None:  # noqa: ARG002
         """Let all pods be tried again after the change of an object other than a pod."""

@@ -135,8 +135,8 @@ class Forecast:
             answer = PodOutlook(pod.key, Verdict.NOW, placement.node, ahead=ahead)
         elif placement.nominated_node is not None and placement.victims:
             by_s = self.at_s + _COMING_S + max(map(grace_s, placement.victims))
-            if by_s >= self._next_end_s:
-                # Another end may help it before.
+            if by_s >= self._next_end_s or pod.priority < self._highest_waiting_priority:
+                # Another end may help it before, or another pod take the room: its nomination binds no higher one.
                 return None
             victims = [victim.key for victim in placement.victims]
             answer = PodOutlook(
@@ -205,6 +205,12 @@ class Forecast:
         """The lowest priority of a pod that a later one may find on a node."""
         pods = (*self._world_now.pods, *self._rehearsal.world.pods)
         return min((pod.priority for pod in pods), default=0)
+
+    @cached_property
+    def _highest_waiting_priority(self) -> float:
+        """The highest priority of a pod that has been tried and waits; minus infinity without one."""
+        pods = map(self._world_now.store.objects(PODS).get, self._rehearsal.first_attempts)
+        return max((pod.priority for pod in pods if pod is not None and not pod.node_name), default=-math.inf)
 
     @cached_property
     def _keeps_pods_off(self) -> bool:
@@ -278,6 +284,8 @@ class Forecast:
         # Others that are tried then may preempt pods that this one could not.
         if (turn := self._after_completions.turns.get(pod.key)) is not None:
             nodes = list(dict.fromkeys((*nodes, turn.node)))
+        elif self._loses_partners(pod):
+            return ()
         # Those that the pod must be near may come only then.
         if nodes or (nodes := self._fitting(self._refilled_without(pod), pod, gang)):
             return nodes
@@ -287,6 +295,14 @@ class Forecast:
         for stay in [partners, *({partner} for partner in sorted(partners)[:_PARTNERS_MAX])] if partners else ():
             names |= dict.fromkeys(self._fitting(self._world_after(self._finite - stay), pod, gang))
         return list(names)
+
+    def _loses_partners(self, pod: Pod) -> bool:
+        """Return whether others preempt all that the pod has to be near, once pods have ended by themselves."""
+        completions = self._after_completions
+        victims = {preemption.pod for preemption in completions.preempted}
+        partners = [item for world in (self._rehearsal.world, completions.world) for item in partners_of(world, pod)]
+        present_keys = {item.key for item in partners if item.node_name or item.key in completions.turns}
+        return bool(present_keys) and present_keys <= victims
 
     def _nodes_to_preempt_on(self, world: Cluster, pod: Pod) -> Sequence[str]:
         """Return nodes on which a preemption gives room to the pod, one at a time; at most `_NODES_MAX`."""
@@ -310,10 +326,10 @@ class Forecast:
         return world
 
     def _fitting(self, world: Cluster, pod: Pod, gang: Gang | None) -> Sequence[str]:
-        """Return the nodes on which the pod fits, or its gang."""
+        """Return the nodes on which the pod fits, or with its gang."""
         if gang is not None:
             trial = try_gang(world, gang)
-            is_enough = len(gang.placed_members) + len(trial.nodes) >= gang.min_count
+            is_enough = pod.key in trial.nodes and len(gang.placed_members) + len(trial.nodes) >= gang.min_count
             return list(dict.fromkeys(trial.nodes.values())) if is_enough else ()
         cycle = world.engine_to_ask.cycle(world.framework_for(pod), pod)
         return [cycle.snapshot.name(row) for row in filter_all(cycle).rows.tolist()] if len(cycle.snapshot) else ()

@@ -46,11 +46,14 @@ _ATTEMPTS_MAX: Final = 200
 _COMPLETIONS_MAX: Final = 100
 """The number of times that all pods complete: a workload could create others for ever."""
 _ATTEMPT_S: Final = 1e-6
-_DELETION_S: Final = 1e-3
-"""The time from a decision to a deletion, which counts only against ends that are due at the same moment."""
 _TOGETHER_S: Final = 5e-4
 _RELEASE_S: Final = 0.01
 """The time from the end of a pod to the release of its claims by their controller: attempts come between."""
+_DELETION_S: Final = 5 * _RELEASE_S
+"""The time from a decision to a deletion, which counts only against ends that are due at the same moment.
+
+Kubelets end pods that were deleted apart farther apart than controllers need to act.
+"""
 _ALLOCATION_S: Final = 0.005
 """The time from the attempt that allocates a claim to its being written: other attempts come between."""
 

@@ -373,9 +373,8 @@ class Trial:
         self.world.nominate(placement)
         if placement.node is not None:
             self.why.pop(pod.key, None)
-            # Its volumes may be those for which others wait.
-            for key in self._failed.keys_with_volumes() if pod.spec.volumes else ():
-                self._failed.discard(key)
+            if pod.spec.volumes:
+                self._failed.on_volumes_taken()
             stored_pod = self.world.store.get(PODS, pod.key)
             assert stored_pod is not None
             self._failed.on_event(ASSIGNED_POD_ADD, None, stored_pod)

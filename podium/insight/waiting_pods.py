@@ -119,10 +119,9 @@ class WaitingPods(FailedPods):
         """Let all pods be tried again once their backoff has ended."""
         self._queue.move_all(UNSCHEDULABLE_TIMEOUT)
 
-    def keys_with_volumes(self) -> list[str]:
-        """Return the keys of the pods that have volumes."""
-        pods = self._cluster().store.objects(PODS).values()
-        return [pod.key for pod in pods if pod.spec.volumes and not pod.node_name]
+    def on_volumes_taken(self) -> None:
+        """Let the pods be tried again that volumes keep from a node: those that a pod has taken may be theirs."""
+        self.on_event(ClusterEvent(EventResource.PERSISTENT_VOLUME, ActionType.UPDATE), None, None)
 
     def on_object(self, resource: ResourceType[Any] | None, old: Any, new: Any) -> None:
         """Let the pods be tried again that the change may help: no pod, if it is of a kind that no plugin reads."""

@@ -82,19 +82,29 @@ class Order(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The node of a pod, and the seconds from the question to its binding."""
+    """The node of a pod, and the seconds from the question to its binding.
+
+    Attributes:
+        phase_ends_s: those of its play, if that is another one than the others' play.
+    """
 
     node: str
     after_s: float
+    phase_ends_s: Sequence[float] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The pod whose neighbours leave last: those on other nodes than one, or only one of them."""
+    """The pod whose neighbours leave last: those on other nodes than one, or only one of them.
+
+    Attributes:
+        deletes_first: whether pods are deleted before any ends by itself at an unknown time.
+    """
 
     pod: str
     node: str = ""
     partner: str = ""
+    deletes_first: bool = False
 
 
 @dataclass(slots=True)
@@ -212,9 +222,13 @@ def _binding_for(
     if name in play.bindings or answer.verdict is not Verdict.LATER:
         return {}
     questions = [Question(name, node) for node in ("", *answer.nodes)]
+    if not answer.ends:
+        # Its nodes are open only if pods leave: those that end by themselves need not do so first.
+        questions.append(Question(name, deletes_first=True))
     for question in (*questions, *(Question(name, partner=partner) for partner in partners)):
-        if (binding := run(partial(play_on, question)).bindings.get(name)) is not None:
-            return {name: binding}
+        other_play = run(partial(play_on, question))
+        if (binding := other_play.bindings.get(name)) is not None:
+            return {name: replace(binding, phase_ends_s=other_play.phase_ends_s)}
     return {}
 
 
@@ -300,7 +314,8 @@ async def _play_phases(sandbox: Sandbox, comer: Json | None, question: Question 
         await asyncio.sleep(_FIRST_PHASE_S - loop.time())
         play.phase_ends_s.append(loop.time())
         # Pods that others want to be near stay until nothing else is left to leave.
-        await _end_finite(sandbox, question, is_last=False)
+        if question is None or not question.deletes_first:
+            await _end_finite(sandbox, question, is_last=False)
         play.phase_ends_s.append(loop.time())
         _orphan(sandbox)
         await _leave(sandbox, question, is_last=False)
@@ -440,7 +455,7 @@ def _fault(answer: PodOutlook, binding: Binding | None, phase_ends_s: Sequence[f
     if answer.by_s is not None:
         late_s = binding.after_s - (answer.by_s - START_S)
         return "" if -_EARLY_S <= late_s <= _LATE_S else outcome
-    first_s, second_s = phase_ends_s
+    first_s, second_s = binding.phase_ends_s or phase_ends_s
     if answer.ends:
         # Those ahead of it may take the room in the second phase.
         is_right = first_s <= binding.after_s and (binding.after_s > second_s or binding.node in answer.nodes)

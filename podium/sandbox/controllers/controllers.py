@@ -45,7 +45,8 @@ _FOLLOWED = (
     *(NODES, PODS, CLAIMS, TEMPLATES, VOLUME_CLAIMS, _NAMESPACES, resource_named("replicationcontrollers")),
 )
 _RETRY_S = 1.0
-# The interval between two rounds: changes that arrive together are handled together.
+# The time from a change to the round that handles it, with those that come meanwhile. Upstream's controllers write over
+# the network, too: a scheduler has heard of the change by then.
 _ROUND_S = 0.01
 
 
@@ -83,8 +84,8 @@ class Controllers:
             while True:
                 self._wake.clear()
                 self.work()
-                await asyncio.sleep(_ROUND_S)
                 await self._wake.wait()
+                await asyncio.sleep(_ROUND_S)
 
     def work(self) -> None:
         """Run one round: read the changes, then reconcile every object that they affect."""

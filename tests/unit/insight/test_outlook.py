@@ -74,6 +74,18 @@ def test_a_preemption_names_its_victims_and_their_grace() -> None:
     assert only(cluster.outlook(waiting("web"), at=AT)).as_dict() | {"why": ""} == entry.as_dict() | {"why": ""}
 
 
+def test_a_pod_of_higher_priority_that_waits_takes_the_room_that_a_new_pod_makes() -> None:
+    first = waiting("first", priority=1000, preemptionPolicy="Never")
+    objects = [node("n1", "4"), running("low", priority=-1), first]
+    comer = waiting("web", priority=5)
+    cluster = podium.Cluster.load(objects)
+    assert only(cluster.outlook("default/first", at=AT)).verdict is Verdict.LATER
+    assert only(cluster.outlook(comer, at=AT)).verdict is Verdict.LATER
+    for harmless in ({"priority": 5}, {"schedulingGates": [{"name": "hold"}]}, {"schedulerName": "other"}):
+        first["spec"] |= {"priority": 1000} | harmless
+        assert only(outlook(comer, *objects)).verdict is Verdict.AFTER_PREEMPTION
+
+
 @pytest.mark.parametrize(
     ("spec", "metadata", "by"),
     [
@@ -245,6 +257,16 @@ def test_a_pod_to_be_near_may_come_when_others_have_ended() -> None:
     assert ([end.pod for end in entry.ends], list(entry.nodes)) == (["default/once"], ["n1"])
 
 
+def test_ends_do_not_help_a_pod_if_others_then_preempt_those_to_be_near() -> None:
+    once = running("once", "1", restartPolicy="Never", priority=100)
+    partner = running("db", "1", labels={"app": "db"}, priority=-1)
+    objects = [node("n1", "4"), once, partner, running("service", "1", priority=100)]
+    subject = waiting("web", "2", affinity=_near("db"))
+    assert [end.pod for end in only(outlook("default/web", *objects, subject)).ends] == ["default/once"]
+    entry = only(outlook("default/web", *objects, subject, waiting("rival", "3", priority=5)))
+    assert (entry.verdict, list(entry.ends), list(entry.nodes)) == (Verdict.LATER, [], ["n1"])
+
+
 def test_one_of_the_pods_to_be_near_may_end_last() -> None:
     labels, near = {"app": "db"}, _near("db")
     near["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][0]["topologyKey"] = ZONE
@@ -309,6 +331,15 @@ def test_a_gang_gets_its_nodes_together(cpu: str, ending: str, verdict: Verdict)
     assert (answer.gang, [entry.verdict for entry in answer.pods]) == ("default/train", [verdict, verdict])
     if verdict is Verdict.LATER:
         assert {entry.by for entry in answer.pods} == {"2026-03-01T12:07:19Z"}
+
+
+def test_ends_that_leave_room_for_some_of_a_gang_are_no_reason_for_the_others() -> None:
+    gang = members(UPSTREAM, 3, cpu="3", scheduler=SCHEDULER, preemptionPolicy="Never")
+    once = [running(f"once-{name}", "4", name, restartPolicy="Never") for name in ("n1", "n2")]
+    objects = [*(node(name, "4") for name in ("n1", "n2", "n3")), *once, running("service", "4", "n3")]
+    answers = outlook("default/train-0", *objects, group(UPSTREAM, 2), *gang).pods
+    assert [entry.verdict for entry in answers] == [Verdict.LATER] * 3
+    assert [len(entry.ends) for entry in answers] == [2, 2, 0]
 
 
 def test_members_of_a_gang_start_one_by_one_under_a_profile_that_knows_no_gangs() -> None:

@@ -13,7 +13,7 @@ from tests.device_manifests import claiming, device_class, devices, exactly, hel
 from tests.gang_manifests import COSCHEDULING, UPSTREAM, group, members, with_coscheduling
 from tests.manifests import HOSTNAME, Json, node, pod
 from tests.unit.insight.test_outlook import AT, EARLIER, only, outlook, running, waiting
-from tests.workload_manifests import claims_from, device_claim_template
+from tests.workload_manifests import claim, claims_from, device_claim_template, storage
 
 START_S = 1_772_366_400.0
 """The time of `AT`."""
@@ -129,7 +129,8 @@ def test_the_pods_that_it_must_be_near_may_be_the_last_to_end() -> None:
     assert {end.pod for end in entry.ends} == {"default/db", "default/other"}
 
 
-def test_the_end_of_a_pod_of_a_job_wakes_others_once_though_the_job_counts_it_later() -> None:
+def attempts_in(*objects: Json) -> list[str]:
+    """The keys of the pods that are tried until the last end that is announced, in order."""
     attempts: list[str] = []
 
     class Watched(Rehearsal):
@@ -137,12 +138,22 @@ def test_the_end_of_a_pod_of_a_job_wakes_others_once_though_the_job_counts_it_la
             attempts.append(placement.pod.key)
             return super()._note(placement)
 
-    objects = [node("n1", "4"), job(activeDeadlineSeconds=60), pod_of_job(), waiting("web", "9")]
-    objects[1]["status"] = {"startTime": AT}
     rehearsal = Watched(podium.Cluster.load(objects), start_s=START_S)
     rehearsal.play_queue()
     rehearsal.play_ends()
-    assert attempts == ["default/web"] * 2
+    return attempts
+
+
+def test_the_end_of_a_pod_of_a_job_wakes_others_once_though_the_job_counts_it_later() -> None:
+    ending = job(activeDeadlineSeconds=60)
+    ending["status"] = {"startTime": AT}
+    assert attempts_in(node("n1", "4"), ending, pod_of_job(), waiting("web", "9")) == ["default/web"] * 2
+
+
+def test_the_placement_of_a_pod_with_volumes_wakes_none_that_only_lacks_room() -> None:
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    large, small = (waiting(name, cpu, volumes=volumes) for name, cpu in (("large", "9"), ("small", "1")))
+    assert attempts_in(node("n1", "4"), *storage("9Gi"), claim(), large, small) == ["default/large", "default/small"]
 
 
 def test_devices_are_free_only_after_others_have_been_tried_where_their_pod_has_ended() -> None:
@@ -164,6 +175,22 @@ def test_devices_are_free_only_after_others_have_been_tried_where_their_pod_has_
         "",
         "2026-03-01T12:00:20Z",
     ]
+
+
+def test_devices_are_free_before_a_pod_ends_that_was_deleted_at_another_time() -> None:
+    holder = running("holder", "4", resourceClaims=claiming("held"))
+    holder["metadata"] |= {"uid": "uid-holder", "deletionTimestamp": "2026-03-01T12:00:30Z"}
+    objects = [
+        *(node("n1", "4"), device_class(), resource_slice("n1", devices(1), node="n1")),
+        *(holder, held_claim("held", {"n1": ["gpu-0"]}, ["holder"]), device_claim_template("one", exactly())),
+        *(node("n2", "4"), running("victim", "4", "n2", priority=-1)),
+        waiting("preemptor", "4", nodeSelector={HOSTNAME: "n2"}, priority=10),
+        waiting("first", "2", resourceClaims=claims_from("one"), priority=5),
+        waiting("second", "4", priority=-200, preemptionPolicy="Never", terminationGracePeriodSeconds=7),
+    ]
+    # The victim's end in between would find the second pod in the first one's way, and still no device free.
+    entry = only(outlook("default/first", *objects))
+    assert (entry.by, list(entry.victims)) == ("2026-03-01T12:00:37Z", ["default/second"])
 
 
 def test_a_pod_whose_claim_another_one_allocates_loses_its_nomination() -> None:

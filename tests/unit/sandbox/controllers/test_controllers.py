@@ -1,3 +1,11 @@
+import asyncio
+import contextlib
+
+from podium.sandbox.controllers import Controllers
+from podium.sandbox.store import Store
+from tests.virtual_time import VirtualTimeLoop
+
+
 def test_what_an_owner_has_goes_with_it(bench, workload):
     bench.store.create(workload("Deployment", replicas=2))
     bench.settle()
@@ -42,9 +50,6 @@ def test_a_namespace_that_is_deleted_stays_empty(bench, workload):
 
 
 def test_a_workload_beyond_the_history_is_still_looked_after(workload):
-    from podium.sandbox.controllers import Controllers
-    from podium.sandbox.store import Store
-
     store = Store(history_limit=2)
     controllers = Controllers(store)
     controllers.work()
@@ -58,3 +63,22 @@ def test_a_workload_beyond_the_history_is_still_looked_after(workload):
     for _ in range(4):
         controllers.work()
     assert len(store.list("pods")) == 9
+
+
+def test_a_change_is_acted_upon_only_after_others_have_heard_of_it(workload):
+    async def watch_pods():
+        store = Store()
+        controllers = asyncio.create_task(Controllers(store).run())
+        await asyncio.sleep(1.0)
+        store.create(workload("ReplicaSet", replicas=3))
+        counts = []
+        for pause_s in (0.005, 0.1):
+            await asyncio.sleep(pause_s)
+            counts.append(len(store.list("pods")))
+        controllers.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await controllers
+        return counts
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        assert runner.run(watch_pods()) == [0, 3]
