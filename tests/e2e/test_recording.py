@@ -72,8 +72,9 @@ async def test_recording_of_a_killed_process_replays_as_far_as_it_was_written(
     await sandbox_cluster.wait_bound(NAMES)
 
     async def attempts() -> int:
-        """Return how many attempts can be replayed while it is still written."""
-        return int(summary(replay(recording, "-o", "json"))["attempts"])
+        """Return how many attempts can be replayed while it is still written; 0 before the first is."""
+        result = replay(recording, "-o", "json")
+        return int(summary(result)["attempts"]) if result.stdout else 0
 
     await eventually(attempts)
     daemon.kill()

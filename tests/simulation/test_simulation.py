@@ -154,7 +154,7 @@ def test_devices_that_a_gang_keeps_when_it_gives_up_are_found(monkeypatch: pytes
             unreserve(plugin, state, pod, node_name)
 
     monkeypatch.setattr(DynamicResources, "unreserve", keep)
-    violations = (simulate(seed, CALM_EVERY, devices=True, gangs=True).violation for seed in range(65, 70))
+    violations = (simulate(seed, CALM_EVERY, devices=True, gangs=True).violation for seed in (1, 15))
     assert any(violation is not None and violation.checker == "in flight for ever" for violation in violations)
 
 
