@@ -153,6 +153,12 @@ class GangChecker:
                 raise Violation("held on", f"{waiting[uid].key} has waited for its gang for {now_s - since_s:.0f} s")
 
 
+def _on_nominated_node(pod: Json) -> Json:
+    """Return the pod as it counts for others: on the node that it is nominated to, for as long as it is."""
+    node_name = pod["status"].get("nominatedNodeName")
+    return {**pod, "spec": {"nodeName": node_name, **pod["spec"]}} if node_name else pod
+
+
 def check_no_gang_forgotten(sandbox: Sandbox, min_members: dict[str, int], extra_objects: Sequence[Json] = ()) -> None:
     """After a calm, no gang waits that would fit: none was held up for ever by another.
 
@@ -165,7 +171,7 @@ def check_no_gang_forgotten(sandbox: Sandbox, min_members: dict[str, int], extra
         waiting = [member for member in mine if not member["spec"].get("nodeName")]
         if not waiting or len(mine) < member_count:
             continue
-        other_pods = [pod for pod in pods if pod not in waiting]
+        other_pods = [_on_nominated_node(pod) for pod in pods if pod not in waiting]
         members_asked = [
             {**member, "spec": {**member["spec"], "schedulerName": "default-scheduler"}} for member in waiting
         ]
