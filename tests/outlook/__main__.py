@@ -41,6 +41,9 @@ def main() -> int:
                 sys.stdout.write(f"cluster {checked.seed}, where ends at one moment have no order: {fault}\n")
             sys.stdout.flush()
             if verdicts.total() >= options.questions:
+                # The daemon of a play takes SIGTERM, by which the pool ends its processes, for its own.
+                for process in multiprocessing.active_children():
+                    process.kill()
                 break
     counts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
     sys.stdout.write(
