@@ -78,6 +78,10 @@ class Gang:
         """The members with a node."""
         return [pod for pod in self.members if pod.node_name]
 
+    def starts_in(self, trial: GangTrial) -> bool:
+        """Return whether as many members get a node in this trial as the gang needs."""
+        return len(self.placed_members) + len(trial.nodes) >= self.min_count
+
 
 @dataclass(frozen=True)
 class GangTrial:

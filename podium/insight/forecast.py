@@ -329,7 +329,7 @@ class Forecast:
         """Return the nodes on which the pod fits, or with its gang."""
         if gang is not None:
             trial = try_gang(world, gang)
-            is_enough = pod.key in trial.nodes and len(gang.placed_members) + len(trial.nodes) >= gang.min_count
+            is_enough = pod.key in trial.nodes and gang.starts_in(trial)
             return list(dict.fromkeys(trial.nodes.values())) if is_enough else ()
         cycle = world.engine_to_ask.cycle(world.framework_for(pod), pod)
         return [cycle.snapshot.name(row) for row in filter_all(cycle).rows.tolist()] if len(cycle.snapshot) else ()

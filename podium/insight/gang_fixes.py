@@ -255,9 +255,9 @@ class _GangSearch:
             self._spend(len(successor.gang.waiting_members))
             outcome = try_in_domain(successor.cluster, successor.gang, trial.selector)
             if len(extra) == count:
-                if successor.takes_enough(outcome):
+                if successor.gang.starts_in(outcome):
                     yield edits_after
-            elif not successor.takes_enough(outcome) and len(outcome.nodes) > len(trial.nodes):
+            elif not successor.gang.starts_in(outcome) and len(outcome.nodes) > len(trial.nodes):
                 yield from self._sets_in_domain(successor, outcome, edits_after, count - len(extra), keys)
 
     def _derived_sets(self, trial: GangTrial, state: GangState, count: int) -> Iterator[EditSet]:
@@ -383,7 +383,7 @@ class _GangSearch:
             if state is None:
                 return None
             outcome = try_in_domain(state.cluster, state.gang, trial.selector)
-            return state if state.takes_enough(outcome) else None
+            return state if state.gang.starts_in(outcome) else None
 
         high = 1
         while high < len(edits) and state_after(high) is None:

@@ -101,11 +101,7 @@ class GangState:
     @property
     def is_enough(self) -> bool:
         """Return whether the gang fits."""
-        return self.takes_enough(self.best)
-
-    def takes_enough(self, trial: GangTrial) -> bool:
-        """Return whether as many members get a node in this trial as the gang needs."""
-        return len(self.gang.placed_members) + len(trial.nodes) >= self.gang.min_count
+        return self.gang.starts_in(self.best)
 
     def after(self, edits: Sequence[GangEdit]) -> GangState | None:
         """Return the state after these edits; None if they do not apply to it."""

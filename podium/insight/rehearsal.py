@@ -336,7 +336,7 @@ class Rehearsal(Trial):
         state, message = self._state, gang.problem
         if not message and self._gang_failures.get(gang.key) != state:
             trial = try_gang(self.world, gang)
-            if len(gang.placed_members) + len(trial.nodes) >= gang.min_count:
+            if gang.starts_in(trial):
                 members = [member for member in gang.waiting_members if member.key in trial.nodes]
                 self._gang_retries.forget(gang)
                 self._place_members(members, trial.selector)

@@ -11,7 +11,7 @@ from itertools import combinations
 from random import Random
 
 from podium.engine.gangs import gang_of, try_gang
-from podium.insight import Cluster, GangFix
+from podium.insight import Cluster, EditKind, GangFix
 from tests.gang_manifests import COSCHEDULING, UPSTREAM, group, member
 from tests.manifests import ZONE, Json, node, pod
 
@@ -74,7 +74,7 @@ def check_fixes(seed: int) -> list[str]:
     faults = []
     for fix in answer.fixes:
         assert isinstance(fix, GangFix)
-        if not _fits_after(cluster, fix):
+        if not _gang_fits(apply_fix(cluster, fix)):
             faults.append(f"seed {seed}: not enough: {[part.text for part in fix.edits]}")
     fewest = len(answer.fixes[0].edits) if answer.fixes else 99
     for size in range(1, min(fewest, _EDITS_MAX + 1)):
@@ -98,19 +98,21 @@ def _gang_fits(cluster: Cluster) -> bool:
     return len(try_gang(cluster, gang).nodes) >= gang.min_count
 
 
-def _fits_after(cluster: Cluster, fix: GangFix) -> bool:
+def apply_fix(cluster: Cluster, fix: GangFix) -> Cluster:
+    """Return the cluster after the edits, patch by patch."""
     world = cluster.fork()
     for part in fix.edits:
         edit = part.edit
         if edit.manifest is not None:
             world.add(edit.manifest)
-        elif edit.object_kind == "Pod" and not part.members:
+        elif edit.kind is EditKind.EVICT:
             world.remove("Pod", edit.name, edit.namespace)
-        for key in part.members:
-            world.patch("Pod", key.partition("/")[2], edit.patch)
-        if edit.object_kind == "Node" and edit.manifest is None:
+        elif part.members:
+            for key in part.members:
+                world.patch("Pod", key.partition("/")[2], edit.patch)
+        else:
             world.patch("Node", edit.name, edit.patch)
-    return _gang_fits(world)
+    return world
 
 
 # ---------------------------------------------------------------- all edits

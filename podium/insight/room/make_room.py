@@ -170,7 +170,7 @@ class _RoomQuestion:
             gang = gang_of(fork, self.pod)
             assert gang is not None
             trial = try_gang(fork, gang)
-            is_enough = len(gang.placed_members) + len(trial.nodes) >= gang.min_count
+            is_enough = gang.starts_in(trial)
             return dict(trial.nodes) if is_enough else {}
         placement = fork.place_without_preemption(self.pod)
         return {} if placement.node is None else {self.pod.key: placement.node}

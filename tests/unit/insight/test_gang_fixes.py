@@ -6,7 +6,7 @@ import pytest
 
 from podium.insight import Cluster, EditKind, Fixes, GangFix
 from tests.gang_manifests import COSCHEDULING, UPSTREAM, group, member, members
-from tests.gangs.fixes import check_fixes
+from tests.gangs.fixes import apply_fix, check_fixes
 from tests.manifests import HOSTNAME, ZONE, Json, node, pod
 from tests.unit.insight.test_gangs import load
 from tests.workload_manifests import workload
@@ -21,23 +21,6 @@ def fixes(cluster: Cluster, name: str = "train-0") -> Fixes:
 
 def kinds(fixes: Fixes) -> list[list[EditKind]]:
     return [[part.edit.kind for part in fix.edits] for fix in fixes.fixes if isinstance(fix, GangFix)]
-
-
-def apply_fix(cluster: Cluster, fix: GangFix) -> Cluster:
-    """The cluster after the edits, patch by patch."""
-    world = cluster.fork()
-    for part in fix.edits:
-        edit = part.edit
-        if edit.manifest is not None:
-            world.add(edit.manifest)
-        elif edit.kind is EditKind.EVICT:
-            world.remove("Pod", edit.name, edit.namespace)
-        elif part.members:
-            for key in part.members:
-                world.patch("Pod", key.partition("/")[2], edit.patch)
-        else:
-            world.patch("Node", edit.name, edit.patch)
-    return world
 
 
 def assert_all_hold(cluster: Cluster, fixes: Fixes) -> None:
