@@ -114,6 +114,34 @@ def answer_without_victims(
     return None
 
 
+def _emptied(
+    unscheduled: UnscheduledGroup,
+    find: Callable[[str], PodGroup | None],
+    importance: Importance,
+    is_protected: Callable[[Pod], bool],
+    *,
+    by_group: bool,
+) -> Steps[tuple[list[Unit], Snapshot, GroupDryRun] | Status]:
+    """Return all that may be evicted, the most important unit first, a fork without it, and the group's run there.
+
+    Returns:
+        Why no eviction helps, if there is nothing to evict or the group does not even fit on that fork.
+    """
+    group, snapshot = unscheduled.group, unscheduled.snapshot
+    all_units = units_of(snapshot, snapshot.order.tolist(), find, importance, by_group=by_group)
+    units = [unit for unit in all_units if unit.priority < group.priority and not any(map(is_protected, unit.pods))]
+    if not units:
+        return _NO_VICTIMS
+    world = snapshot.fork()
+    for unit in units:
+        unit.take_off(world)
+    dry_run = yield from unscheduled.simulate(world)
+    if dry_run.status is not None:
+        return dry_run.status
+    units.sort(key=lambda unit: unit.rank)
+    return units, world, dry_run
+
+
 def preempt_for_group(
     unscheduled: UnscheduledGroup,
     find: Callable[[str], PodGroup | None],
@@ -128,18 +156,10 @@ def preempt_for_group(
     Returns:
         The victims with the nodes for the pods of the group, or why there are none.
     """
-    group, snapshot = unscheduled.group, unscheduled.snapshot
-    all_units = units_of(snapshot, snapshot.order.tolist(), find, importance, by_group=True)
-    units = [unit for unit in all_units if unit.priority < group.priority and not any(map(is_protected, unit.pods))]
-    if not units:
-        return _NO_VICTIMS
-    world = snapshot.fork()
-    for unit in units:
-        unit.take_off(world)
-    dry_run = yield from unscheduled.simulate(world)
-    if dry_run.status is not None:
-        return dry_run.status
-    units.sort(key=lambda unit: unit.rank)
+    emptied = yield from _emptied(unscheduled, find, importance, is_protected, by_group=True)
+    if isinstance(emptied, Status):
+        return emptied
+    units, _, dry_run = emptied
     violating, harmless = budgets.split_by_count(units)
     victims: list[Unit] = []
     violations = 0
@@ -203,18 +223,10 @@ def preempt_for_loose_group(
     """
     if any(pod.spec.preemption_policy == "Never" for pod in unscheduled.pods):
         return _NEVER
-    group, snapshot = unscheduled.group, unscheduled.snapshot
-    all_units = units_of(snapshot, snapshot.order.tolist(), find, importance, by_group=False)
-    units = [unit for unit in all_units if unit.priority < group.priority and not any(map(is_protected, unit.pods))]
-    if not units:
-        return _NO_VICTIMS
-    world = snapshot.fork()
-    for unit in units:
-        unit.take_off(world)
-    dry_run = yield from unscheduled.simulate(world)
-    if dry_run.status is not None:
-        return dry_run.status
-    units.sort(key=lambda unit: unit.rank)
+    emptied = yield from _emptied(unscheduled, find, importance, is_protected, by_group=False)
+    if isinstance(emptied, Status):
+        return emptied
+    units, world, _ = emptied
     victims: list[Unit] = []
     for unit in (unit_of_half for half in budgets.split_units(units) for unit_of_half in half):
         unit.put_back(world)
