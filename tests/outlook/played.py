@@ -19,7 +19,7 @@ from typing import Any, Final
 from unittest import mock
 
 from podium.client import history, informer_set
-from podium.client.reflector import ReflectorSettings
+from podium.client.reflector import Reflector, ReflectorSettings
 from podium.config import LeaderElection, default_configuration, load, parse_feature_gates
 from podium.engine.files import LocatedManifest
 from podium.framework.profile.runtime import registry_of
@@ -27,6 +27,7 @@ from podium.insight.cluster import Cluster
 from podium.insight.forecast import Forecast, outlook_of
 from podium.insight.outlook import PodOutlook, Verdict
 from podium.lib.clock import Clock
+from podium.objects.resource_types import PODS
 from podium.plugins import IN_TREE
 from podium.plugins.contrib import CONTRIB
 from podium.sandbox.embedded import Sandbox
@@ -48,6 +49,8 @@ _FIRST_PHASE_S: Final = LAST_END_S + 3 * max(GRACES_S) + 32
 """Ends that objects announce may let pods be preempted, which end later."""
 _CLAIMS_S: Final = 0.05
 """The time that the controllers have before the scheduler starts: in a cluster that runs they have acted."""
+_OTHER_LISTS_S: Final = 0.01
+"""The time in which a scheduler that starts has listed all kinds but pods."""
 _MOMENT_S: Final = 0.1
 """Ends within this time come in an order that no object gives."""
 _LATE_S: Final = 16.0
@@ -70,6 +73,18 @@ class TickingClock(LoopClock):
     def monotonic(self) -> float:
         self._readings += 1
         return super().monotonic() + 1e-7 * self._readings
+
+
+class LateListOfPods(Reflector[Any]):
+    """Lists pods after all other kinds: a scheduler that has run all the time heard of what they need before them.
+
+    One that starts hears of the kinds in any order, and a pod whose claim it does not know yet enters its queue late.
+    """
+
+    async def run(self) -> None:
+        if self.resource.path == PODS.path:
+            await asyncio.sleep(_OTHER_LISTS_S)
+        await super().run()
 
 
 class Order(enum.Enum):
@@ -264,7 +279,8 @@ async def _play(
     # Hours pass in seconds: no connection need be proven alive meanwhile, and no leader elected.
     configuration = replace(configuration, leader_election=LeaderElection(leader_elect=False))
     quiet = mock.patch.object(informer_set, "ReflectorSettings", return_value=_QUIET_WATCHES)
-    with quiet, mock.patch.object(history, "CHECK_EVERY_S", _FOR_EVER_S):
+    late_pods = mock.patch.object(informer_set, "Reflector", LateListOfPods)
+    with quiet, late_pods, mock.patch.object(history, "CHECK_EVERY_S", _FOR_EVER_S):
         await _play_beside(
             sandbox, partial(daemon_beside, sandbox, seed, configuration, gates.pod_groups), comer, question, play
         )
