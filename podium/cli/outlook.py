@@ -78,7 +78,7 @@ def command(
     name = None if is_file else PodName.read(pod, namespace)
     files.demand_one_stdin((*clusters, pod if is_file else None, config))
     with errors_shown():
-        from podium.insight.forecast import outlook_of
+        from podium.insight.outlook_questions import outlook_of
         from podium.insight.steps import pods_applied
 
         step = _step(pod) if is_file else None
@@ -92,6 +92,7 @@ def command(
             target if isinstance(target, Sequence) else target.key,
             load_result.time_s(is_dump=bool(clusters)) if at_s is None else at_s,
             limit=current_time_limit(),
+            has_one_queue=not load_result.any_scheduler,
         )
     if step is not None:
         from podium.cli.cluster_source import warn_of_left_out

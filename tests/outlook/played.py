@@ -24,8 +24,9 @@ from podium.config import LeaderElection, default_configuration, load, parse_fea
 from podium.engine.files import LocatedManifest
 from podium.framework.profile.runtime import registry_of
 from podium.insight.cluster import Cluster
-from podium.insight.forecast import Forecast, outlook_of
+from podium.insight.forecast import Forecast
 from podium.insight.outlook import PodOutlook, Verdict
+from podium.insight.outlook_questions import outlook_of
 from podium.lib.clock import Clock
 from podium.objects.resource_types import PODS
 from podium.plugins import IN_TREE

@@ -291,8 +291,9 @@ def test_the_end_of_a_pod_elsewhere_may_open_a_node() -> None:
 
 def test_a_gated_pod_and_one_that_is_deleted_say_so() -> None:
     entry_pod = waiting("web", schedulingGates=[{"name": "example.com/quota"}])
-    entry = only(outlook("default/web", node("n1", "4"), entry_pod))
-    assert (entry.verdict, "gate" in entry.why) == (Verdict.NEVER, True)
+    entry = only(outlook("default/web", node("n1", "4"), entry_pod, waiting("old", "9")))
+    # A pod that is gated is not in the queue, and so has no pods ahead of it.
+    assert (entry.verdict, "gate" in entry.why, entry.ahead) == (Verdict.NEVER, True, 0)
     going = waiting("web")
     going["metadata"]["deletionTimestamp"] = AT
     assert only(outlook("default/web", node("n1", "4"), going)).why == "it is being deleted"
