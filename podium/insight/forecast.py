@@ -282,7 +282,13 @@ class Forecast:
             groups = ends_by_node if any(ends_by_node) else self._ends_by_node.values()
             ends = [end for group in groups for end in group]
             return PodOutlook(
-                pod.key, Verdict.LATER, ends=ends[:_ENDS_MAX], nodes=nodes_after_ends[:_NODES_MAX], ahead=ahead, why=why
+                pod.key,
+                Verdict.LATER,
+                ends=ends[:_ENDS_MAX],
+                nodes=nodes_after_ends[:_NODES_MAX],
+                is_contended=self._is_contended(pod),
+                ahead=ahead,
+                why=why,
             )
         if nodes := self._possible(pod, gang) if nodes is None else nodes:
             return PodOutlook(pod.key, Verdict.LATER, nodes=nodes[:_NODES_MAX], ahead=ahead, why=why)
@@ -310,6 +316,11 @@ class Forecast:
         for stay in [partners, *({partner} for partner in sorted(partners)[:_PARTNERS_MAX])] if partners else ():
             names |= dict.fromkeys(self._fitting(self._world_after(self._finite - stay), pod, gang))
         return list(names)
+
+    def _is_contended(self, pod: Pod) -> bool:
+        """Return whether others take the room, once pods have ended by themselves."""
+        world = self._after_completions.world
+        return world.store.get(PODS, pod.key) is not None and pod.key not in self._after_completions.turns
 
     def _loses_partners(self, pod: Pod) -> bool:
         """Return whether others preempt all that the pod has to be near, once pods have ended by themselves."""

@@ -38,14 +38,14 @@ def main() -> None:
             for fault in checked.faults:
                 sys.stdout.write(f"cluster {checked.seed}: {fault}\n")
             for fault in checked.races:
-                sys.stdout.write(f"cluster {checked.seed}, unless pods that end at one moment end together: {fault}\n")
+                sys.stdout.write(f"cluster {checked.seed}, in one of two orders of ends at one moment: {fault}\n")
             sys.stdout.flush()
             if verdicts.total() >= options.questions:
                 break
         counts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
         sys.stdout.write(
             f"{verdicts.total()} questions about {clusters} clusters ({counts}): {wrong} answers did not hold, "
-            f"{races} hold only if pods that end at one moment end together\n"
+            f"{races} depend on the order of ends at one moment\n"
         )
         sys.stdout.flush()
         # The pool ends its processes by SIGTERM, which the daemon of a play keeps from them. They end with this one.

@@ -93,8 +93,9 @@ def _fault(answer: PodOutlook, binding: Binding | None, phase_ends_s: Sequence[f
         return "" if -_EARLY_S <= late_s <= _LATE_S else outcome
     first_s, second_s = binding.phase_ends_s or phase_ends_s
     if answer.ends:
-        # Those ahead of it may take the room in the second phase.
-        is_right = first_s <= binding.after_s and (binding.after_s > second_s or binding.node in answer.nodes)
+        is_right = first_s <= binding.after_s and (
+            binding.node in answer.nodes if binding.after_s <= second_s else answer.is_contended
+        )
     else:
         is_right = second_s <= binding.after_s
     return "" if is_right else outcome

@@ -86,8 +86,8 @@ class LateListOfPods(Reflector[Any]):
 class Order(enum.Enum):
     """The order in which pods end within a moment."""
 
-    TOGETHER = enum.auto()
     DELETION = enum.auto()
+    TOGETHER = enum.auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +109,7 @@ class CheckedOutlooks:
     """One cluster, and the answers that did not hold.
 
     Attributes:
-        races: those that hold if the pods that end at one moment end together, as outlooks take it, but not if they end
-            in the order of their deletions.
+        races: those that hold in one order of the ends at one moment, and not in the other: no object says which it is.
     """
 
     seed: int
@@ -142,13 +141,13 @@ def _check(
     faults_in: Callable[[Order], tuple[Mapping[str, str], Play]],
     checked: CheckedOutlooks,
 ) -> None:
-    """Note what did not hold when pods that end at one moment ended together, and what does not otherwise."""
+    """Note what did not hold; and what holds in one order only of pods that end at one moment."""
     checked.verdicts += [answer.verdict for answer in answers]
-    faults, play = faults_in(Order.TOGETHER)
-    checked.faults += faults.values()
-    if play.order_is_open:
-        other_faults, _ = faults_in(Order.DELETION)
-        checked.races += [fault for name, fault in other_faults.items() if name not in faults]
+    faults, play = faults_in(Order.DELETION)
+    other_faults = faults_in(Order.TOGETHER)[0] if play.order_is_open else faults
+    checked.faults += min(faults, other_faults, key=len).values()
+    if not faults or not other_faults:
+        checked.races += {**faults, **other_faults}.values()
 
 
 def _faults_of_waiting(
@@ -202,7 +201,7 @@ def _binding_for(
 
     Which pods leave first decides about pods that want to be near others, and no object says it.
     """
-    if name in play.bindings or answer.verdict is not Verdict.LATER:
+    if answer.verdict is not Verdict.LATER or answer.by_s is not None or not faults_of({name: answer}, play):
         return {}
     questions = [Question(name, node) for node in ("", *answer.nodes)]
     if not answer.ends:
@@ -210,8 +209,8 @@ def _binding_for(
         questions.append(Question(name, deletes_first=True))
     for question in (*questions, *(Question(name, partner=partner) for partner in partners)):
         other_play = play_on(question)
-        if (binding := other_play.bindings.get(name)) is not None:
-            return {name: replace(binding, phase_ends_s=other_play.phase_ends_s)}
+        if not faults_of({name: answer}, other_play):
+            return {name: replace(other_play.bindings[name], phase_ends_s=other_play.phase_ends_s)}
     return {}
 
 
