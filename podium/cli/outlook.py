@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from podium.insight.outlook import Outlook
     from podium.insight.steps import Apply
 
+_SUFFIXES = (".yaml", ".yml", ".json", ".jsonl")
+"""With these a name is meant as that of a file."""
+
 
 def _time(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
     """Read a time. Raises: click.BadParameter: it has another form."""
@@ -75,6 +78,8 @@ def command(
     """  # noqa: D301
     click.get_current_context().with_resource(exit_130_at_once())
     is_file = namespace is None and (pod == "-" or Path(pod).is_file())
+    if namespace is None and not is_file and pod.endswith(_SUFFIXES):
+        raise click.UsageError(f"there is no file {pod}; for a pod of that name give its namespace with -n")
     name = None if is_file else PodName.read(pod, namespace)
     files.demand_one_stdin((*clusters, pod if is_file else None, config))
     with errors_shown():
@@ -115,6 +120,8 @@ def _print(load_result: LoadResult, outlook: Outlook, output: str) -> None:
 
     warn_of_missing(load_result.missing_kinds())
     warn_of_time_limit(output)
+    for text in outlook.warnings:
+        say(f"warning: {text}", err=True)
     if output != TEXT:
         answer: dict[str, Any] = outlook.as_dict()
         print_value(answer | load_result.basis(), output)

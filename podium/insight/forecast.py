@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Final
@@ -35,11 +35,12 @@ from podium.insight.pod_ends import PodEnd, grace_s, pod_end
 from podium.insight.possible_gangs import possible_gang_nodes
 from podium.insight.possible_nodes import partners_of, possible_nodes
 from podium.insight.rehearsal import Rehearsal, is_movable
+from podium.insight.schedulers import scheduler_report
 from podium.insight.search_basis import SearchBasis
 from podium.insight.steps import Apply, pods_of
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 from podium.objects.core import Pod
-from podium.objects.resource_types import PODS
+from podium.objects.resource_types import NODES, PODS
 
 _NODES_MAX: Final = 10
 _ENDS_MAX: Final = 20
@@ -118,21 +119,29 @@ class Forecast:
 
     def of_pods(self, keys: Sequence[str], *, fix: bool, limit: TimeLimit = UNLIMITED) -> Outlook:
         """Return the outlook of pods of the forecast; for a member of a gang, that of all its waiting members."""
-        pods = self.cluster.store.objects(PODS)
+        pods = self._start.store.objects(PODS)
         gang = next((gang for key in keys if (gang := _incomplete_gang(self._start, key)) is not None), None)
         if gang is not None:
             keys = list(dict.fromkeys([*keys, *(pod.key for pod in gang.waiting_members)]))
-        running = [(key, pods[key].node_name) for key in keys if key in pods and pods[key].node_name]
-        waiting = [key for key in keys if key not in pods or not pods[key].node_name]
-        outlooks = [self._outlook(key, fix=fix, limit=limit) for key in waiting]
+        running = [(key, pods[key].node_name) for key in keys if self._has_node(key)]
+        outlooks = [self._outlook(key, fix=fix, limit=limit) for key in keys if key not in dict(running)]
         return Outlook(
             outlooks,
             self.at_s,
             gang.key if gang is not None else "",
             running,
             self.refusals,
+            self._warnings_of(pods[key] for key in keys if key in pods),
             is_partial=self.is_partial,
         )
+
+    def _has_node(self, key: str) -> bool:
+        """Return whether the pod has a node already, or comes with one."""
+        pod, former = self._start.store.get(PODS, key), self.cluster.store.get(PODS, key)
+        if pod is None or not pod.node_name:
+            return False
+        # What the queue has placed since waited when the question was asked.
+        return key not in self._rehearsal.turns or (former is not None and former.node_name == pod.node_name)
 
     def of_new_pod(self, pod: Pod, *, fix: bool, limit: TimeLimit = UNLIMITED) -> Outlook | None:
         """Return the outlook of a pod that the cluster does not have yet; None if it has to be played."""
@@ -168,7 +177,17 @@ class Forecast:
         if is_open and self._ends_by_node and self._after_completions.preemptions:
             # What these leave it might take.
             return None
-        return Outlook([answer], self.at_s)
+        return Outlook([answer], self.at_s, warnings=self._warnings_of([pod]))
+
+    def _warnings_of(self, pods: Iterable[Pod]) -> Sequence[str]:
+        """Return what is doubtful about the pods: whether their schedulers exist, and the nodes that they name."""
+        warnings: dict[str, None] = {}
+        for pod in pods:
+            if not self._has_one_queue and (warning := scheduler_report(self.cluster, pod, "").warning):
+                warnings[warning] = None
+            if pod.node_name and self.cluster.store.get(NODES, pod.node_name) is None:
+                warnings[f"{pod.key}: spec.nodeName: there is no node {pod.node_name}"] = None
+        return list(warnings)
 
     def _after_announced_end(self, pod: Pod, nodes: Sequence[str], ahead: int, why: str) -> PodOutlook | None:
         """Return the outlook of a pod that gets no node now; None if it has to be played.

@@ -116,6 +116,7 @@ class Outlook:
         gang: the gang whose members `pods` are; "" if they are no gang.
         running: the pods in question that have a node, by key.
         refusals: why the API server refuses pods of a workload, for each workload.
+        warnings: what is doubtful about the question: a scheduler or a node of which nothing shows that it exists.
         is_partial: whether the time limit ended the answer early: later events were not looked at.
     """
 
@@ -124,6 +125,7 @@ class Outlook:
     gang: str = ""
     running: Sequence[tuple[str, str]] = ()
     refusals: Sequence[str] = ()
+    warnings: Sequence[str] = ()
     is_partial: bool = False
 
     @property
@@ -148,6 +150,8 @@ class Outlook:
             answer["gang"] = self.gang
         if self.running:
             answer["running"] = dict(self.running)
+        if self.warnings:
+            answer["warnings"] = list(self.warnings)
         if self.refusals:
             answer["refused"] = list(self.refusals)
         if self.is_partial:

@@ -9,6 +9,7 @@ from podium.engine.derivation.admission import with_node_lost_tolerations
 from podium.engine.derivation.claims import may_have_claims
 from podium.engine.derivation.control_objects import mapping_at, namespace_of
 from podium.engine.derivation.pods import named_pod
+from podium.engine.derivation.workload_kinds import templates_in
 from podium.engine.errors import ManifestError
 from podium.engine.files import LocatedManifest
 from podium.engine.gangs import enforced_gang_of
@@ -59,6 +60,10 @@ def outlook_of(
     step = Apply(", ".join(dict.fromkeys(item.location for item in target)), target)
     played = Forecast(cluster, at_s, limit, step, has_one_queue=has_one_queue)
     if not played.asked and not played.refusals:
+        workload = next((item.manifest for item in target if templates_in(item.manifest)), None)
+        if workload is not None:
+            name = f"{workload['kind']} {namespace_of(workload)}/{mapping_at(workload, 'metadata').get('name') or ''}"
+            raise ManifestError(f"{step.name}: {name}: spec: it asks for no pods (replicas, parallelism, suspend)")
         raise ManifestError(f"{step.name}: there is neither a pod nor a workload with pods")
     for key in played.asked:
         if (asked_pod := played.pod(key)) is not None:
@@ -67,7 +72,11 @@ def outlook_of(
 
 
 def locate(cluster: Cluster, pod: PodLike) -> str | Sequence[LocatedManifest]:
-    """Return a pod of a question of the library as `outlook_of` takes it."""
+    """Return a pod of a question of the library as `outlook_of` takes it.
+
+    Raises:
+        ManifestError: it is no manifest.
+    """
     if isinstance(pod, str):
         return pod
     if isinstance(pod, Pod):
@@ -77,7 +86,10 @@ def locate(cluster: Cluster, pod: PodLike) -> str | Sequence[LocatedManifest]:
             if current is not None and current.uid == pod.uid
             else [LocatedManifest(as_manifest(PODS, pod), "pod")]
         )
-    return [LocatedManifest(pod, str(pod.get("kind") or "manifest"))]
+    for name, default in (("apiVersion", ""), ("kind", None)):
+        if not isinstance(pod.get(name, default), str):
+            raise ManifestError(f"{name}: {'required' if pod.get(name) is None else 'expected a string'}")
+    return [LocatedManifest(pod, pod["kind"])]
 
 
 def _pod_alone(cluster: Cluster, objects: Sequence[LocatedManifest]) -> Pod | None:

@@ -24,7 +24,7 @@ from podium.engine.derivation.claims import may_have_claims
 from podium.engine.derivation.control_objects import count_at
 from podium.engine.derivation.job_failures import backoff_limit, backoff_s, policy_action, replaces_failed_only
 from podium.engine.errors import ClusterError
-from podium.engine.gang_story import coscheduling_in
+from podium.engine.gang_story import UPSTREAM, coscheduling_in
 from podium.engine.gangs import Gang, enforced_gang_of, restrict, try_gang
 from podium.engine.placement import Placement
 from podium.framework.contract.status import ScheduleError
@@ -300,8 +300,10 @@ class Rehearsal(Trial):
             return False
         # Each ends a little later than the one before: pods are tried again in the order in which they were rejected.
         self.clock.advance(_ATTEMPT_S)
-        self.first_attempts.setdefault(pod.key, pod.spec.scheduler_name)
         gang = enforced_gang_of(self.world, pod)
+        # The members of such a gang are not in the queue until it lacks nothing.
+        if gang is None or gang.api != UPSTREAM or not gang.problem:
+            self.first_attempts.setdefault(pod.key, pod.spec.scheduler_name)
         # A gang that has its minimum leaves the rest to themselves.
         if gang is not None and len(gang.placed_members) < gang.min_count:
             self._attempt_gang(pod, gang)

@@ -118,7 +118,6 @@ TESTED_ELSEWHERE = {
     "insight/blockers": "unit/insight/test_why",
     "insight/evictions": "unit/insight/test_fixes",
     "insight/forecast": "unit/insight/test_outlook",
-    "insight/outlook_questions": "unit/insight/test_outlook",
     "insight/possible_nodes": "unit/insight/test_outlook",
     "insight/waiting_pods": "unit/insight/test_outlook",
     "insight/node_edits": "unit/insight/test_fixes",

@@ -52,6 +52,14 @@ def test_the_exit_code_tells_that_a_pod_never_runs(cluster: Path) -> None:
     assert run("outlook", "huge", "-f", cluster, "--exit-code").exit_code == EXIT_NO
     assert run("outlook", "web", "-f", cluster, "--exit-code").exit_code == 0
     assert "there is no pod default/hug" in run("outlook", "hug", "-f", cluster).stderr
+    assert "there is no file hug.yaml" in run("outlook", "hug.yaml", "-f", cluster).stderr
+
+
+def test_what_is_doubtful_about_the_question_is_a_warning(cluster: Path, tmp_path: Path) -> None:
+    name = write_objects(tmp_path / "pod.yaml", pod("small", "500m", scheduler="podiun"))
+    result = run("outlook", name, "-f", cluster)
+    assert "did you mean podium?" in result.stderr
+    assert "did you mean podium?" in json.loads(run("outlook", name, "-f", cluster, "-o", "json").stdout)["warnings"][0]
 
 
 def test_only_pods_of_the_same_scheduler_are_ahead_in_its_queue(tmp_path: Path) -> None:
