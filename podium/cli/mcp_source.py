@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from podium.config import KubeSchedulerConfiguration
 from podium.engine.files import LocatedManifest
@@ -17,6 +18,8 @@ from podium.lib.system_clock import SystemClock
 from podium.library.planned_objects import Originals, original_key
 from podium.library.plans import ONLY_PLANNED
 from podium.objects.resource_types import WITHOUT_GATES
+
+_ANY_POD: Final = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "any"}, "spec": {}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,8 @@ class ClusterSource:
             now_s=now_s,
         )
         documents = self._documents(loader)
-        load_result = loader.read(documents)
+        # A question may bring a pod that names no scheduler.
+        load_result = loader.read(documents, [LocatedManifest(_ANY_POD, "any pod")] if self.any_scheduler else [])
         originals = {key: document for document in documents if (key := original_key(document)) is not None}
         return ReadCluster(load_result, load_result.time_s(is_dump=bool(self.files)), originals)
 

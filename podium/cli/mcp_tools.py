@@ -20,8 +20,8 @@ from podium.engine.errors import ClusterError
 from podium.engine.files import LocatedManifest, unpack_lists
 from podium.framework.contract.status import PluginError, ScheduleError
 from podium.insight.cluster import Cluster
-from podium.insight.forecast import locate, outlook_of
 from podium.insight.loading import node_named, pod_named
+from podium.insight.outlook_questions import locate, outlook_of
 from podium.insight.rehearsal import age_of
 from podium.insight.room.make_room import make_room, subject_named
 from podium.insight.steps import Apply, carry_out_steps, read_steps
@@ -135,10 +135,10 @@ class Tools:
         """Say whether a pod gets a node now, after a preemption, when other pods end, or never."""
 
         def ask_at(read: ReadCluster, limit: TimeLimit) -> Answer:
-            cluster = read.load_result.cluster
+            cluster, has_one_queue = read.load_result.cluster, not read.load_result.any_scheduler
             with _naming("pod"):
                 target = locate(cluster, _pod(cluster, pod))
-                outlook = outlook_of(cluster, target, read.at_s, fix=fix, limit=limit)
+                outlook = outlook_of(cluster, target, read.at_s, fix=fix, limit=limit, has_one_queue=has_one_queue)
             return outlook.as_dict() | {"text": list(outlook.lines())}
 
         return self._ask_at(ask_at)

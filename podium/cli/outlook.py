@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from podium.insight.outlook import Outlook
     from podium.insight.steps import Apply
 
+_SUFFIXES = (".yaml", ".yml", ".json", ".jsonl")
+"""With these a name is meant as that of a file."""
+
 
 def _time(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
     """Read a time. Raises: click.BadParameter: it has another form."""
@@ -75,10 +78,12 @@ def command(
     """  # noqa: D301
     click.get_current_context().with_resource(exit_130_at_once())
     is_file = namespace is None and (pod == "-" or Path(pod).is_file())
+    if namespace is None and not is_file and pod.endswith(_SUFFIXES):
+        raise click.UsageError(f"there is no file {pod}; for a pod of that name give its namespace with -n")
     name = None if is_file else PodName.read(pod, namespace)
     files.demand_one_stdin((*clusters, pod if is_file else None, config))
     with errors_shown():
-        from podium.insight.forecast import outlook_of
+        from podium.insight.outlook_questions import outlook_of
         from podium.insight.steps import pods_applied
 
         step = _step(pod) if is_file else None
@@ -92,6 +97,7 @@ def command(
             target if isinstance(target, Sequence) else target.key,
             load_result.time_s(is_dump=bool(clusters)) if at_s is None else at_s,
             limit=current_time_limit(),
+            has_one_queue=not load_result.any_scheduler,
         )
     if step is not None:
         from podium.cli.cluster_source import warn_of_left_out
@@ -114,6 +120,8 @@ def _print(load_result: LoadResult, outlook: Outlook, output: str) -> None:
 
     warn_of_missing(load_result.missing_kinds())
     warn_of_time_limit(output)
+    for text in outlook.warnings:
+        say(f"warning: {text}", err=True)
     if output != TEXT:
         answer: dict[str, Any] = outlook.as_dict()
         print_value(answer | load_result.basis(), output)

@@ -10,23 +10,20 @@ another rehearsal for a pod that comes and may have to wait for an end at a time
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Final
 
 from podium.cluster.affinity_terms import pod_terms
-from podium.engine.asked_pods import PodLike, pod_named
-from podium.engine.derivation.admission import with_node_lost_tolerations
-from podium.engine.derivation.claims import may_have_claims
 from podium.engine.derivation.control_objects import mapping_at, namespace_of
 from podium.engine.derivation.pods import named_pod
 from podium.engine.derivation.workload_kinds import templates_in
-from podium.engine.errors import ManifestError
-from podium.engine.files import LocatedManifest
 from podium.engine.gangs import Gang, enforced_gang_of, restrict, try_gang
-from podium.engine.manifests import Manifest, as_manifest, resource_of
+from podium.engine.manifests import Manifest, resource_of
 from podium.engine.placement import Placement
 from podium.framework.cycle.search import filter_all
 from podium.insight.cluster import Cluster
@@ -38,11 +35,12 @@ from podium.insight.pod_ends import PodEnd, grace_s, pod_end
 from podium.insight.possible_gangs import possible_gang_nodes
 from podium.insight.possible_nodes import partners_of, possible_nodes
 from podium.insight.rehearsal import Rehearsal, is_movable
+from podium.insight.schedulers import scheduler_report
 from podium.insight.search_basis import SearchBasis
 from podium.insight.steps import Apply, pods_of
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 from podium.objects.core import Pod
-from podium.objects.resource_types import PODS
+from podium.objects.resource_types import NODES, PODS
 
 _NODES_MAX: Final = 10
 _ENDS_MAX: Final = 20
@@ -62,6 +60,8 @@ class Forecast:
     Args:
         at_s: the time at which it begins, in seconds since the epoch.
         step: objects to apply first.
+        has_one_queue: whether the profiles are those of one scheduler; otherwise each stands for a scheduler of its
+            own, whose queue has no pods of the others.
 
     Attributes:
         asked: the pods of these objects.
@@ -71,9 +71,18 @@ class Forecast:
         ClusterError: the objects cannot be applied.
     """
 
-    def __init__(self, cluster: Cluster, at_s: float, limit: TimeLimit = UNLIMITED, step: Apply | None = None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        at_s: float,
+        limit: TimeLimit = UNLIMITED,
+        step: Apply | None = None,
+        *,
+        has_one_queue: bool = True,
+    ) -> None:
         self.cluster = cluster.fork()
         self.at_s = at_s
+        self._has_one_queue = has_one_queue
         self._limit = limit
         self._rehearsal = rehearsal = Rehearsal(self.cluster, limit, start_s=at_s)
         self.asked: Sequence[str] = ()
@@ -89,7 +98,7 @@ class Forecast:
             rehearsal.play_queue()
         self._world_now = rehearsal.world.fork()
         self._next_end_s = rehearsal.next_end_s
-        self._ahead_of_new = len(rehearsal.first_attempts)
+        self._ahead_of_new = Counter(rehearsal.first_attempts.values())
         self._fixes: dict[int, Fixes] = {}
         self.is_partial = False
         try:
@@ -110,26 +119,35 @@ class Forecast:
 
     def of_pods(self, keys: Sequence[str], *, fix: bool, limit: TimeLimit = UNLIMITED) -> Outlook:
         """Return the outlook of pods of the forecast; for a member of a gang, that of all its waiting members."""
-        pods = self.cluster.store.objects(PODS)
+        pods = self._start.store.objects(PODS)
         gang = next((gang for key in keys if (gang := _incomplete_gang(self._start, key)) is not None), None)
         if gang is not None:
             keys = list(dict.fromkeys([*keys, *(pod.key for pod in gang.waiting_members)]))
-        running = [(key, pods[key].node_name) for key in keys if key in pods and pods[key].node_name]
-        waiting = [key for key in keys if key not in pods or not pods[key].node_name]
-        outlooks = [self._outlook(key, fix=fix, limit=limit) for key in waiting]
+        running = [(key, pods[key].node_name) for key in keys if self._has_node(key)]
+        outlooks = [self._outlook(key, fix=fix, limit=limit) for key in keys if key not in dict(running)]
         return Outlook(
             outlooks,
             self.at_s,
             gang.key if gang is not None else "",
             running,
             self.refusals,
+            self._warnings_of(pods[key] for key in keys if key in pods),
             is_partial=self.is_partial,
         )
+
+    def _has_node(self, key: str) -> bool:
+        """Return whether the pod has a node already, or comes with one."""
+        pod, former = self._start.store.get(PODS, key), self.cluster.store.get(PODS, key)
+        if pod is None or not pod.node_name:
+            return False
+        # What the queue has placed since waited when the question was asked.
+        return key not in self._rehearsal.turns or (former is not None and former.node_name == pod.node_name)
 
     def of_new_pod(self, pod: Pod, *, fix: bool, limit: TimeLimit = UNLIMITED) -> Outlook | None:
         """Return the outlook of a pod that the cluster does not have yet; None if it has to be played."""
         placement = self._attempt_now(pod)
-        ahead = self._ahead_of_new
+        scheduler = pod.spec.scheduler_name
+        ahead = self._ahead_of_new.total() if self._has_one_queue else self._ahead_of_new[scheduler]
         nodes: Sequence[str] | None = None
         if placement.node is not None:
             answer = PodOutlook(pod.key, Verdict.NOW, placement.node, ahead=ahead)
@@ -159,7 +177,17 @@ class Forecast:
         if is_open and self._ends_by_node and self._after_completions.preemptions:
             # What these leave it might take.
             return None
-        return Outlook([answer], self.at_s)
+        return Outlook([answer], self.at_s, warnings=self._warnings_of([pod]))
+
+    def _warnings_of(self, pods: Iterable[Pod]) -> Sequence[str]:
+        """Return what is doubtful about the pods: whether their schedulers exist, and the nodes that they name."""
+        warnings: dict[str, None] = {}
+        for pod in pods:
+            if not self._has_one_queue and (warning := scheduler_report(self.cluster, pod, "").warning):
+                warnings[warning] = None
+            if pod.node_name and self.cluster.store.get(NODES, pod.node_name) is None:
+                warnings[f"{pod.key}: spec.nodeName: there is no node {pod.node_name}"] = None
+        return list(warnings)
 
     def _after_announced_end(self, pod: Pod, nodes: Sequence[str], ahead: int, why: str) -> PodOutlook | None:
         """Return the outlook of a pod that gets no node now; None if it has to be played.
@@ -224,9 +252,7 @@ class Forecast:
 
     def _outlook(self, key: str, *, fix: bool, limit: TimeLimit) -> PodOutlook:
         rehearsal = self._rehearsal
-        order = list(rehearsal.first_attempts)
-        ahead = order.index(key) if key in rehearsal.first_attempts else len(order)
-        why, turn = rehearsal.why.get(key, ""), rehearsal.turns.get(key)
+        ahead, why, turn = self._ahead(key), rehearsal.why.get(key, ""), rehearsal.turns.get(key)
         if turn is None:
             pod = self.pod(key)
             if pod is None:
@@ -243,6 +269,14 @@ class Forecast:
             end for end in ends if end.at_s is not None and turn.at_s - end.at_s < _AT_ONCE_S
         ]
         return PodOutlook(key, Verdict.LATER, turn.node, turn.at_s, ends=causes[-_ENDS_MAX:], ahead=ahead)
+
+    def _ahead(self, key: str) -> int:
+        """Return the number of pods of its queue that are tried before a pod; 0 if the pod itself is not."""
+        schedulers = self._rehearsal.first_attempts
+        if key not in schedulers:
+            return 0
+        ahead = itertools.takewhile(lambda item: item[0] != key, schedulers.items())
+        return sum(self._has_one_queue or scheduler == schedulers[key] for _, scheduler in ahead)
 
     # ------------------------------------------------------------ pods for which no object gives a time
 
@@ -267,7 +301,13 @@ class Forecast:
             groups = ends_by_node if any(ends_by_node) else self._ends_by_node.values()
             ends = [end for group in groups for end in group]
             return PodOutlook(
-                pod.key, Verdict.LATER, ends=ends[:_ENDS_MAX], nodes=nodes_after_ends[:_NODES_MAX], ahead=ahead, why=why
+                pod.key,
+                Verdict.LATER,
+                ends=ends[:_ENDS_MAX],
+                nodes=nodes_after_ends[:_NODES_MAX],
+                is_contended=self._is_contended(pod),
+                ahead=ahead,
+                why=why,
             )
         if nodes := self._possible(pod, gang) if nodes is None else nodes:
             return PodOutlook(pod.key, Verdict.LATER, nodes=nodes[:_NODES_MAX], ahead=ahead, why=why)
@@ -295,6 +335,11 @@ class Forecast:
         for stay in [partners, *({partner} for partner in sorted(partners)[:_PARTNERS_MAX])] if partners else ():
             names |= dict.fromkeys(self._fitting(self._world_after(self._finite - stay), pod, gang))
         return list(names)
+
+    def _is_contended(self, pod: Pod) -> bool:
+        """Return whether others take the room, once pods have ended by themselves."""
+        world = self._after_completions.world
+        return world.store.get(PODS, pod.key) is not None and pod.key not in self._after_completions.turns
 
     def _loses_partners(self, pod: Pod) -> bool:
         """Return whether others preempt all that the pod has to be near, once pods have ended by themselves."""
@@ -406,75 +451,6 @@ class Forecast:
     @cached_property
     def _basis(self) -> SearchBasis:
         return SearchBasis(self._world_now)
-
-
-def outlook_of(
-    cluster: Cluster,
-    target: str | Sequence[LocatedManifest],
-    at_s: float,
-    *,
-    fix: bool = True,
-    limit: TimeLimit = UNLIMITED,
-    forecast: Forecast | None = None,
-) -> Outlook:
-    """Return when the pods in question get a node. The cluster is not changed.
-
-    Args:
-        target: the key of a pod of the cluster; or pods, workloads and what else goes with them, which are applied.
-        at_s: the time at which the question is asked, in seconds since the epoch.
-        fix: look for edits after which a pod fits that otherwise never does.
-        forecast: one of the cluster as it is, from the same time on.
-
-    Raises:
-        ClusterError: no profile serves a pod, an object cannot be read, or there is no such pod.
-        ScheduleError: an attempt failed.
-        TimeIsUpError: the time was over before each pod was tried once.
-    """
-    if isinstance(target, str):
-        pod = pod_named(target, cluster.store.objects(PODS))
-        if not pod.node_name:
-            cluster.framework_for(pod)
-        return (forecast or Forecast(cluster, at_s, limit)).of_pods([pod.key], fix=fix, limit=limit)
-    if forecast is not None and (pod_alone := _pod_alone(cluster, target)) is not None:
-        answer = forecast.of_new_pod(pod_alone, fix=fix, limit=limit)
-        if answer is not None:
-            return answer
-    step = Apply(", ".join(dict.fromkeys(item.location for item in target)), target)
-    played = Forecast(cluster, at_s, limit, step)
-    if not played.asked and not played.refusals:
-        raise ManifestError(f"{step.name}: there is neither a pod nor a workload with pods")
-    for key in played.asked:
-        if (asked_pod := played.pod(key)) is not None:
-            cluster.framework_for(asked_pod)
-    return played.of_pods(played.asked, fix=fix, limit=limit)
-
-
-def locate(cluster: Cluster, pod: PodLike) -> str | Sequence[LocatedManifest]:
-    """Return a pod of a question of the library as `outlook_of` takes it."""
-    if isinstance(pod, str):
-        return pod
-    if isinstance(pod, Pod):
-        current = cluster.store.get(PODS, pod.key)
-        return (
-            pod.key
-            if current is not None and current.uid == pod.uid
-            else [LocatedManifest(as_manifest(PODS, pod), "pod")]
-        )
-    return [LocatedManifest(pod, str(pod.get("kind") or "manifest"))]
-
-
-def _pod_alone(cluster: Cluster, objects: Sequence[LocatedManifest]) -> Pod | None:
-    """Return the pod, if the objects are one that the cluster does not have, and that nothing else comes with."""
-    manifest = named_pod(objects[0].manifest) if len(objects) == 1 else {}
-    if resource_of(manifest) is not PODS or mapping_at(manifest, "spec").get("nodeName"):
-        return None
-    admission = cluster.admission
-    admission.demand_admission(manifest)
-    pod = cluster.read_pod(with_node_lost_tolerations(manifest))
-    is_simple = (
-        cluster.store.get(PODS, pod.key) is None and not may_have_claims(pod) and enforced_gang_of(cluster, pod) is None
-    )
-    return pod if is_simple and not admission.objects.in_namespace("ResourceQuota", namespace_of(manifest)) else None
 
 
 def _incomplete_gang(world: Cluster, key: str) -> Gang | None:

@@ -34,6 +34,7 @@ class PodOutlook:
         victims: the pods that are preempted for it.
         ends: the pods for whose ends it waits; with an unknown time, of which some have to end.
         nodes: with an unknown time the nodes on which it may run then.
+        is_contended: with `ends` at unknown times, whether other pods take the room if all of them end at once.
         ahead: the number of pods that are tried before it.
         why: what keeps it from having a node now, in words; "" if nothing does.
         fixes: with `never` and `later` the smallest sets of edits after which it fits now; None if not looked for.
@@ -46,6 +47,7 @@ class PodOutlook:
     victims: Sequence[str] = ()
     ends: Sequence[PodEnd] = ()
     nodes: Sequence[str] = ()
+    is_contended: bool = False
     ahead: int = 0
     why: str = ""
     fixes: Fixes | None = None
@@ -81,6 +83,8 @@ class PodOutlook:
         lines = [f"now: {self.why}"] if self.why else []
         if self.ahead:
             lines.append(f"{count_of(self.ahead, 'pod')} ahead of it in the queue")
+        if self.is_contended:
+            lines.append("other pods take the room if all of these pods end at once")
         alternatives = self.fixes.fixes[1:] if self.fixes is not None else ()
         return lines + [
             f"or: {' and '.join(edit.text for edit in fix.edits)} (then on {fix.node})" for fix in alternatives
@@ -94,6 +98,7 @@ class PodOutlook:
             "victims": list(self.victims),
             "ends": [end.as_dict() for end in self.ends],
             "nodes": list(self.nodes),
+            "contended": self.is_contended,
             "why": self.why,
         }
         fixes = {} if self.fixes is None else {"fixes": self.fixes.as_dict(explain=True)["fixes"]}
@@ -111,6 +116,7 @@ class Outlook:
         gang: the gang whose members `pods` are; "" if they are no gang.
         running: the pods in question that have a node, by key.
         refusals: why the API server refuses pods of a workload, for each workload.
+        warnings: what is doubtful about the question: a scheduler or a node of which nothing shows that it exists.
         is_partial: whether the time limit ended the answer early: later events were not looked at.
     """
 
@@ -119,6 +125,7 @@ class Outlook:
     gang: str = ""
     running: Sequence[tuple[str, str]] = ()
     refusals: Sequence[str] = ()
+    warnings: Sequence[str] = ()
     is_partial: bool = False
 
     @property
@@ -143,6 +150,8 @@ class Outlook:
             answer["gang"] = self.gang
         if self.running:
             answer["running"] = dict(self.running)
+        if self.warnings:
+            answer["warnings"] = list(self.warnings)
         if self.refusals:
             answer["refused"] = list(self.refusals)
         if self.is_partial:

@@ -24,7 +24,7 @@ from podium.engine.derivation.claims import may_have_claims
 from podium.engine.derivation.control_objects import count_at
 from podium.engine.derivation.job_failures import backoff_limit, backoff_s, policy_action, replaces_failed_only
 from podium.engine.errors import ClusterError
-from podium.engine.gang_story import coscheduling_in
+from podium.engine.gang_story import UPSTREAM, coscheduling_in
 from podium.engine.gangs import Gang, enforced_gang_of, restrict, try_gang
 from podium.engine.placement import Placement
 from podium.framework.contract.status import ScheduleError
@@ -96,7 +96,7 @@ class Rehearsal(Trial):
         start_s: the time at which it begins, in seconds since the epoch.
         turns: the attempts that placed a pod, by its key.
         preemptions: the preemptions, by the key of the pod for which they were made.
-        first_attempts: the keys of the pods in the order of their first attempts.
+        first_attempts: the scheduler's name of each pod by its key, in the order of their first attempts.
         ends: the pods that have ended, in order.
         moments: the moments at which pods ended, in order.
     """
@@ -104,7 +104,7 @@ class Rehearsal(Trial):
     start_s: float = 0.0
     turns: dict[str, Turn] = field(default_factory=dict)
     preemptions: dict[str, PodPreemption] = field(default_factory=dict)
-    first_attempts: dict[str, None] = field(default_factory=dict)
+    first_attempts: dict[str, str] = field(default_factory=dict)
     ends: list[PodEnd] = field(default_factory=list)
     moments: list[Moment] = field(default_factory=list)
     _attempt_counts: dict[str, int] = field(default_factory=dict)
@@ -300,8 +300,10 @@ class Rehearsal(Trial):
             return False
         # Each ends a little later than the one before: pods are tried again in the order in which they were rejected.
         self.clock.advance(_ATTEMPT_S)
-        self.first_attempts.setdefault(pod.key)
         gang = enforced_gang_of(self.world, pod)
+        # The members of such a gang are not in the queue until it lacks nothing.
+        if gang is None or gang.api != UPSTREAM or not gang.problem:
+            self.first_attempts.setdefault(pod.key, pod.spec.scheduler_name)
         # A gang that has its minimum leaves the rest to themselves.
         if gang is not None and len(gang.placed_members) < gang.min_count:
             self._attempt_gang(pod, gang)
@@ -351,7 +353,7 @@ class Rehearsal(Trial):
 
     def _place_members(self, members: Iterable[Pod], selector: Mapping[str, str]) -> None:
         for member in members:
-            self.first_attempts.setdefault(member.key)
+            self.first_attempts.setdefault(member.key, member.spec.scheduler_name)
             pod = self._with_claims(member)
             placement = self.world.place_without_preemption(restrict(pod, selector))
             if placement.node is not None and selector:

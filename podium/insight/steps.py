@@ -31,7 +31,7 @@ from podium.lib.plurals import count_of
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 from podium.objects.core import Pod
 from podium.objects.custom_resources import all_resources
-from podium.objects.resource_types import NODES, PODS, REPLICA_SETS, ResourceType
+from podium.objects.resource_types import NODES, POD_GROUPS, PODS, REPLICA_SETS, ResourceType
 
 NODES_MAX: Final = 10_000
 """The maximum number of nodes that one step may add."""
@@ -130,6 +130,7 @@ class Apply:
     def _apply(self, trial: Trial, item: LocatedManifest, number: int) -> None:
         manifest, world = item.manifest, trial.world
         resource = resource_of(manifest)
+        _demand_valid(manifest)
         if resource is PODS:
             _apply_pod(trial, named_pod(manifest, number))
             return
@@ -154,9 +155,20 @@ class Apply:
 
 
 def _is_read(manifest: Manifest) -> bool:
-    if resource_of(manifest) is not None or templates_in(manifest):
-        return True
-    return is_control_kind(manifest) and manifest.get("kind") not in KINDS
+    return resource_of(manifest) is not None or bool(templates_in(manifest)) or is_control_kind(manifest)
+
+
+def _demand_valid(manifest: Manifest) -> None:
+    """Raise ManifestError if the API server would refuse what decides how many pods there are, or start together."""
+    name = f"{manifest.get('kind')} {namespace_of(manifest)}/{mapping_at(manifest, 'metadata').get('name') or ''}"
+    if is_control_kind(manifest) and manifest.get("kind") in KINDS and not templates_in(manifest):
+        raise ManifestError(f"{name}: spec.template: required")
+    if resource_of(manifest) is POD_GROUPS:
+        gang = mapping_at(manifest, "spec", "schedulingPolicy", "gang")
+        if isinstance(count := gang.get("minCount"), int) and count < 1:
+            raise ManifestError(
+                f"{name}: spec.schedulingPolicy.gang.minCount: {count} is not a positive number of pods"
+            )
 
 
 def _apply_pod(trial: Trial, manifest: Manifest) -> None:

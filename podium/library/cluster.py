@@ -17,8 +17,9 @@ from podium.engine.files import LocatedManifest
 from podium.engine.manifests import Manifest
 from podium.engine.object_files import Objects, objects_given
 from podium.insight import cluster as insight
-from podium.insight.forecast import Forecast, locate, outlook_of
+from podium.insight.forecast import Forecast
 from podium.insight.outlook import Outlook
+from podium.insight.outlook_questions import locate, outlook_of
 from podium.insight.room.drain_order import DrainOrder, drain_order
 from podium.insight.room.make_room import STEPS_MAX, STEPS_WITHOUT_LIMIT, make_room
 from podium.insight.room.plan import RoomAnswer

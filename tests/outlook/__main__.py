@@ -38,7 +38,7 @@ def main() -> None:
             for fault in checked.faults:
                 sys.stdout.write(f"cluster {checked.seed}: {fault}\n")
             for fault in checked.races:
-                sys.stdout.write(f"cluster {checked.seed}, where ends at one moment have no order: {fault}\n")
+                sys.stdout.write(f"cluster {checked.seed}, in one of two orders of ends at one moment: {fault}\n")
             sys.stdout.flush()
             if verdicts.total() >= options.questions:
                 break

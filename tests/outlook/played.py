@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import enum
-import itertools
 import json
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,20 +18,23 @@ from typing import Any, Final
 from unittest import mock
 
 from podium.client import history, informer_set
-from podium.client.reflector import ReflectorSettings
+from podium.client.reflector import Reflector, ReflectorSettings
 from podium.config import LeaderElection, default_configuration, load, parse_feature_gates
 from podium.engine.files import LocatedManifest
 from podium.framework.profile.runtime import registry_of
 from podium.insight.cluster import Cluster
-from podium.insight.forecast import Forecast, outlook_of
+from podium.insight.forecast import Forecast
 from podium.insight.outlook import PodOutlook, Verdict
+from podium.insight.outlook_questions import outlook_of
 from podium.lib.clock import Clock
+from podium.objects.resource_types import PODS
 from podium.plugins import IN_TREE
 from podium.plugins.contrib import CONTRIB
 from podium.sandbox.embedded import Sandbox
 from podium.sandbox.resources import resource_named
 from tests.manifests import Json
 from tests.outlook.clusters import NAMESPACE, WaitingCluster, waiting_cluster
+from tests.outlook.comparison import MOMENT_S, Binding, Play, fault_count, faults_of, paired
 from tests.outlook.extras import GANG
 from tests.outlook.times import GRACES_S, LAST_END_S, START_DELAY_S
 from tests.provisioned.sandboxed import at_rest, daemon_beside, run, sandbox_of
@@ -48,11 +50,8 @@ _FIRST_PHASE_S: Final = LAST_END_S + 3 * max(GRACES_S) + 32
 """Ends that objects announce may let pods be preempted, which end later."""
 _CLAIMS_S: Final = 0.05
 """The time that the controllers have before the scheduler starts: in a cluster that runs they have acted."""
-_MOMENT_S: Final = 0.1
-"""Ends within this time come in an order that no object gives."""
-_LATE_S: Final = 16.0
-"""How much later than its time a pod may be bound: stand-ins act with a delay, and a backoff may last 10 s."""
-_EARLY_S: Final = 1.5
+_OTHER_LISTS_S: Final = 0.01
+"""The time in which a scheduler that starts has listed all kinds but pods."""
 _QUIET_WATCHES: Final = ReflectorSettings(quiet_watch_s_min=900.0, quiet_watch_s_max=900.0, idle_s_max=1000.0)
 _FLUSH_S: Final = 340.0
 """Within this time the queue tries each pod again, whatever its hints said."""
@@ -72,25 +71,23 @@ class TickingClock(LoopClock):
         return super().monotonic() + 1e-7 * self._readings
 
 
+class LateListOfPods(Reflector[Any]):
+    """Lists pods after all other kinds: a scheduler that has run all the time heard of what they need before them.
+
+    One that starts hears of the kinds in any order, and a pod whose claim it does not know yet enters its queue late.
+    """
+
+    async def run(self) -> None:
+        if self.resource.path == PODS.path:
+            await asyncio.sleep(_OTHER_LISTS_S)
+        await super().run()
+
+
 class Order(enum.Enum):
     """The order in which pods end within a moment."""
 
     DELETION = enum.auto()
     TOGETHER = enum.auto()
-    REVERSE = enum.auto()
-
-
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """The node of a pod, and the seconds from the question to its binding.
-
-    Attributes:
-        phase_ends_s: those of its play, if that is another one than the others' play.
-    """
-
-    node: str
-    after_s: float
-    phase_ends_s: Sequence[float] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,28 +109,13 @@ class CheckedOutlooks:
     """One cluster, and the answers that did not hold.
 
     Attributes:
-        races: those that hold if the pods that end at one moment end in another order, which no object gives.
+        races: those that hold in one order of the ends at one moment, and not in the other: no object says which it is.
     """
 
     seed: int
     verdicts: list[Verdict] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     races: list[str] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class Play:
-    """What has come in the sandbox.
-
-    Attributes:
-        bindings: the pods that were bound, by name.
-        phase_ends_s: when the first phase ended, in which only ends came that were announced, and the second one.
-        comers: the names of the pods that came after the question.
-    """
-
-    bindings: dict[str, Binding] = field(default_factory=dict)
-    phase_ends_s: list[float] = field(default_factory=list)
-    comers: list[str] = field(default_factory=list)
 
 
 def check_outlooks(seed: int) -> CheckedOutlooks:
@@ -155,87 +137,89 @@ def check_outlooks(seed: int) -> CheckedOutlooks:
 
 
 def _check(
-    answers: Sequence[PodOutlook], faults_in: Callable[[Order], Sequence[str]], checked: CheckedOutlooks
+    answers: Sequence[PodOutlook],
+    faults_in: Callable[[Order], tuple[Mapping[str, str], Play]],
+    checked: CheckedOutlooks,
 ) -> None:
-    """Note what did not hold as the cluster was played, unless it does in another order of ends at one moment."""
+    """Note what did not hold; and what holds in one order only of pods that end at one moment."""
     checked.verdicts += [answer.verdict for answer in answers]
-    faults = faults_in(Order.DELETION)
-    is_race = bool(faults) and any(not faults_in(order) for order in (Order.TOGETHER, Order.REVERSE))
-    (checked.races if is_race else checked.faults).extend(faults)
+    faults, play = faults_in(Order.DELETION)
+    other_faults = faults_in(Order.TOGETHER)[0] if play.order_is_open else faults
+    checked.faults += min(faults, other_faults, key=len).values()
+    if not faults or not other_faults:
+        checked.races += {**faults, **other_faults}.values()
 
 
 def _faults_of_waiting(
     waiting: WaitingCluster, outlooks: Sequence[PodOutlook], seed: int, order: Order
-) -> Sequence[str]:
-    play_on = partial(_play, waiting, None, seed, order)
+) -> tuple[Mapping[str, str], Play]:
+    plays: list[Play] = []
+
+    def play_on(question: Question | None) -> Play:
+        plays.append(run(partial(_play, waiting, None, seed, order, question)))
+        return plays[-1]
+
     answers = dict(zip(waiting.waiting, outlooks, strict=True))
-    play = run(partial(play_on, None))
+    play = play_on(None)
     for name in waiting.waiting:
         play.bindings |= _binding_for(name, answers[name], play, _partners(waiting.objects, name), play_on)
     members = [name for name in waiting.waiting if name.startswith(GANG)]
-    answers |= _pairing(members, [answers[name] for name in members], play)
-    return _faults(answers, play)
+    answers |= paired(members, [answers[name] for name in members], play)
+    # What never runs does so in no play.
+    never = {name: answer for name, answer in answers.items() if answer.verdict is Verdict.NEVER}
+    return {
+        **faults_of(answers, play),
+        **{name: text for item in plays for name, text in faults_of(never, item).items()},
+    }, play
 
 
 def _faults_of_comers(
     waiting: WaitingCluster, outlooks: Sequence[PodOutlook], seed: int, order: Order
-) -> Sequence[str]:
-    play = _play_of_comers(outlooks, partial(_play, waiting, waiting.comer, seed, order))
+) -> tuple[Mapping[str, str], Play]:
+    play = _play_of_comers(
+        outlooks, lambda question: run(partial(_play, waiting, waiting.comer, seed, order, question))
+    )
     if len(play.comers) != len(outlooks):
-        return [f"{len(outlooks)} pods were expected to come, and {len(play.comers)} came"]
-    return _faults(_pairing(play.comers, outlooks, play), play)
+        return {"": f"{len(outlooks)} pods were expected to come, and {len(play.comers)} came"}, play
+    return faults_of(paired(play.comers, outlooks, play), play), play
 
 
-def _play_of_comers(
-    outlooks: Sequence[PodOutlook], play_on: Callable[[Question | None], Coroutine[Any, Any, Play]]
-) -> Play:
+def _play_of_comers(outlooks: Sequence[PodOutlook], play_on: Callable[[Question | None], Play]) -> Play:
     """What comes of the pods that come: of several plays that in which most answers hold, as in `_binding_for`."""
-    best = run(partial(play_on, None))
+    best = play_on(None)
     for node in dict.fromkeys(node for outlook in outlooks for node in outlook.nodes):
-        if _fault_count(_pairing(best.comers, outlooks, best), best):
-            other_play = run(partial(play_on, Question("comer", node)))
-            best = min(best, other_play, key=lambda play: _fault_count(_pairing(play.comers, outlooks, play), play))
+        if fault_count(paired(best.comers, outlooks, best), best):
+            other_play = play_on(Question("comer", node))
+            best = min(best, other_play, key=lambda play: fault_count(paired(play.comers, outlooks, play), play))
     return best
 
 
-def _pairing(names: Sequence[str], outlooks: Sequence[PodOutlook], play: Play) -> dict[str, PodOutlook]:
-    """The answers by the names of replicas in the sandbox: they are alike, and each answer may be about any of them."""
-    pairings = (dict(zip(order, outlooks, strict=False)) for order in itertools.permutations(names))
-    return min(pairings, key=lambda answers: _fault_count(answers, play))
-
-
-def _fault_count(answers: Mapping[str, PodOutlook], play: Play) -> int:
-    return len(_faults(answers, play))
-
-
 def _binding_for(
-    name: str,
-    answer: PodOutlook,
-    play: Play,
-    partners: Sequence[str],
-    play_on: Callable[[Question], Coroutine[Any, Any, Play]],
+    name: str, answer: PodOutlook, play: Play, partners: Sequence[str], play_on: Callable[[Question], Play]
 ) -> Mapping[str, Binding]:
     """The binding of a pod that may get a node: as played, or in a play in which other pods stay until last.
 
     Which pods leave first decides about pods that want to be near others, and no object says it.
     """
-    if name in play.bindings or answer.verdict is not Verdict.LATER:
+    if answer.verdict is not Verdict.LATER or answer.by_s is not None or not faults_of({name: answer}, play):
         return {}
     questions = [Question(name, node) for node in ("", *answer.nodes)]
     if not answer.ends:
         # Its nodes are open only if pods leave: those that end by themselves need not do so first.
         questions.append(Question(name, deletes_first=True))
     for question in (*questions, *(Question(name, partner=partner) for partner in partners)):
-        other_play = run(partial(play_on, question))
-        if (binding := other_play.bindings.get(name)) is not None:
-            return {name: replace(binding, phase_ends_s=other_play.phase_ends_s)}
+        other_play = play_on(question)
+        if not faults_of({name: answer}, other_play):
+            return {name: replace(other_play.bindings[name], phase_ends_s=other_play.phase_ends_s)}
     return {}
 
 
 def _partners(objects: Sequence[Json], name: str) -> Sequence[str]:
-    """The names of the pods that a pod wants to be near."""
+    """The names of the pods that a pod needs: those that it wants near, and the other members of its gang."""
     pods = [manifest for manifest in objects if manifest["kind"] == "Pod"]
     apps = {app for pod in pods if pod["metadata"]["name"] == name for app in _wanted_apps(pod)}
+    # Members of a gang, and no other pods, have its name as their app.
+    apps |= {GANG} if name.startswith(GANG) else set()
     partners = (pod["metadata"] for pod in pods if pod["metadata"]["name"] != name)
     return [metadata["name"] for metadata in partners if metadata["labels"].get("app") in apps]
 
@@ -264,7 +248,8 @@ async def _play(
     # Hours pass in seconds: no connection need be proven alive meanwhile, and no leader elected.
     configuration = replace(configuration, leader_election=LeaderElection(leader_elect=False))
     quiet = mock.patch.object(informer_set, "ReflectorSettings", return_value=_QUIET_WATCHES)
-    with quiet, mock.patch.object(history, "CHECK_EVERY_S", _FOR_EVER_S):
+    late_pods = mock.patch.object(informer_set, "Reflector", LateListOfPods)
+    with quiet, late_pods, mock.patch.object(history, "CHECK_EVERY_S", _FOR_EVER_S):
         await _play_beside(
             sandbox, partial(daemon_beside, sandbox, seed, configuration, gates.pod_groups), comer, question, play
         )
@@ -287,15 +272,15 @@ async def _play_beside(
 
 
 def _ending_s(order: Order, play: Play, pod: Json, since_s: float) -> float:
-    """How long the pod takes to end: its grace period, and a little that changes the order of those of one moment."""
+    """How long the pod takes to end: its grace period, and a little so that those of one moment end together."""
     if play.phase_ends_s:
         return _LAST_GRACE_S
     default_s = pod["spec"].get("terminationGracePeriodSeconds", 30)
     grace_s = float(pod["metadata"].get("deletionGracePeriodSeconds") or default_s)
+    play.ends_s[pod["metadata"]["name"]] = since_s + grace_s
     # Ends that objects announce are whole seconds, and within a moment, not at its edge.
-    offset_s = (since_s + grace_s + _MOMENT_S / 4) % _MOMENT_S
-    late_s = {Order.DELETION: 0.0, Order.TOGETHER: _MOMENT_S - offset_s, Order.REVERSE: _MOMENT_S - 2 * offset_s}
-    return grace_s + late_s[order]
+    offset_s = (since_s + grace_s + MOMENT_S / 4) % MOMENT_S
+    return grace_s + (MOMENT_S - offset_s if order is Order.TOGETHER else 0.0)
 
 
 async def _play_phases(sandbox: Sandbox, comer: Json | None, question: Question | None, play: Play) -> None:
@@ -329,11 +314,18 @@ async def _play_phases(sandbox: Sandbox, comer: Json | None, question: Question 
 async def _watch(sandbox: Sandbox, play: Play) -> None:
     loop = asyncio.get_running_loop()
     while True:
-        for pod in sandbox.store.list("pods"):
-            if node := pod["spec"].get("nodeName"):
-                play.bindings.setdefault(pod["metadata"]["name"], Binding(node, loop.time()))
+        bound_pods = [pod for pod in sandbox.store.list("pods") if pod["spec"].get("nodeName")]
+        staying = frozenset(pod["metadata"]["name"] for pod in bound_pods if not _is_ending(pod))
+        for pod in bound_pods:
+            binding = Binding(pod["spec"]["nodeName"], loop.time(), staying)
+            play.bindings.setdefault(pod["metadata"]["name"], binding)
         _bind_claims(sandbox)
         await asyncio.sleep(_TICK_S)
+
+
+def _is_ending(pod: Json) -> bool:
+    has_ended = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+    return has_ended or "deletionTimestamp" in pod["metadata"]
 
 
 def _bind_claims(sandbox: Sandbox) -> None:
@@ -431,34 +423,3 @@ def _wanted_apps(pod: Json) -> Sequence[str]:
     affinity = pod["spec"].get("affinity", {}).get("podAffinity", {})
     terms = affinity.get("requiredDuringSchedulingIgnoredDuringExecution", ())
     return [term["labelSelector"]["matchLabels"]["app"] for term in terms]
-
-
-# ---------------------------------------------------------------- the comparison
-
-
-def _faults(answers: Mapping[str, PodOutlook], play: Play) -> Sequence[str]:
-    faults = {name: _fault(answer, play.bindings.get(name), play.phase_ends_s) for name, answer in answers.items()}
-    return [f"{name}: {fault}; the answer: {answers[name].text}" for name, fault in faults.items() if fault]
-
-
-def _fault(answer: PodOutlook, binding: Binding | None, phase_ends_s: Sequence[float]) -> str:
-    """Say what of the answer did not hold; "" if all of it did."""
-    if answer.verdict is Verdict.NEVER:
-        return "" if binding is None else f"it was bound to {binding.node} after {binding.after_s:g} s"
-    if binding is None:
-        return "it was never bound"
-    outcome = f"it was bound to {binding.node} after {binding.after_s:g} s"
-    if answer.node and answer.node != binding.node:
-        return outcome
-    if answer.verdict is Verdict.NOW:
-        return "" if binding.after_s < min(GRACES_S) else outcome
-    if answer.by_s is not None:
-        late_s = binding.after_s - (answer.by_s - START_S)
-        return "" if -_EARLY_S <= late_s <= _LATE_S else outcome
-    first_s, second_s = binding.phase_ends_s or phase_ends_s
-    if answer.ends:
-        # Those ahead of it may take the room in the second phase.
-        is_right = first_s <= binding.after_s and (binding.after_s > second_s or binding.node in answer.nodes)
-    else:
-        is_right = second_s <= binding.after_s
-    return "" if is_right else outcome

@@ -119,6 +119,17 @@ async def test_an_error_names_the_argument(dump: str, tool: str, arguments: Json
     assert len(result.content[0].text) < 10_000
 
 
+async def test_a_pod_that_names_no_scheduler_is_answered_whatever_schedulers_the_cluster_has(dump: str) -> None:
+    nameless = pod("nameless", "100m", scheduler=None)
+    async with Client(server_of(tools_for([dump]))) as client:
+        answer = await client.call_tool("outlook", {"pod": nameless})
+        assert answer.structured_content is not None
+        assert answer.structured_content["pods"][0]["verdict"] == "now"
+        answer = await client.call_tool("outlook", {"pod": pod("misspelt", "100m", scheduler="podiumm")})
+        assert answer.is_error
+        assert "spec.schedulerName: no profile is named 'podiumm'" in answer.content[0].text
+
+
 async def test_a_large_answer_is_cut_and_says_so(tmp_path: Path) -> None:
     nodes = [node(f"node-{index}", "1") for index in range(300)]
     name = str(write_objects(tmp_path / "cluster.yaml", *nodes, pod("big", "9")))

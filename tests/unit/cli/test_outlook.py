@@ -52,3 +52,26 @@ def test_the_exit_code_tells_that_a_pod_never_runs(cluster: Path) -> None:
     assert run("outlook", "huge", "-f", cluster, "--exit-code").exit_code == EXIT_NO
     assert run("outlook", "web", "-f", cluster, "--exit-code").exit_code == 0
     assert "there is no pod default/hug" in run("outlook", "hug", "-f", cluster).stderr
+    assert "there is no file hug.yaml" in run("outlook", "hug.yaml", "-f", cluster).stderr
+
+
+def test_what_is_doubtful_about_the_question_is_a_warning(cluster: Path, tmp_path: Path) -> None:
+    name = write_objects(tmp_path / "pod.yaml", pod("small", "500m", scheduler="podiun"))
+    result = run("outlook", name, "-f", cluster)
+    assert "did you mean podium?" in result.stderr
+    assert "did you mean podium?" in json.loads(run("outlook", name, "-f", cluster, "-o", "json").stdout)["warnings"][0]
+
+
+def test_only_pods_of_the_same_scheduler_are_ahead_in_its_queue(tmp_path: Path) -> None:
+    pods = [pod("first", "100m", scheduler="batch"), pod("second", "100m"), pod("third", "100m", scheduler="batch")]
+    for number, manifest in enumerate(pods):
+        manifest["metadata"]["creationTimestamp"] = f"2026-03-01T11:00:0{number}Z"
+    cluster = write_objects(tmp_path / "queues.yaml", node("n1", "4"), *pods)
+    comer = write_objects(tmp_path / "comer.yaml", pod("comer", "100m", scheduler="batch"))
+    assert "ahead" not in run("outlook", "second", "-f", cluster).stdout
+    assert "1 pod ahead" in run("outlook", "third", "-f", cluster).stdout
+    assert "2 pods ahead" in run("outlook", comer, "-f", cluster).stdout
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    profiles = [{"schedulerName": name} for name in ("batch", pods[1]["spec"]["schedulerName"])]
+    one_queue = write_objects(tmp_path / "config.yaml", head | {"profiles": profiles})
+    assert "2 pods ahead" in run("outlook", "third", "-f", cluster, "--config", one_queue).stdout

@@ -84,7 +84,7 @@ def test_steps_of_a_file_and_objects_of_another(cluster, tmp_path):
         ({"spec": {"replicas": "3"}}, "spec.replicas: '3' is not a number of pods up to 100,000"),
         ({"spec": {"replicas": 2**31}}, "spec.replicas: 2147483648 is not a number of pods up to 100,000"),
         ({"spec": {"replicas": -1}}, "spec.replicas: -1 is not a number of pods up to 100,000"),
-        ({"spec": {"template": 5}}, "the file holds nothing that a scheduler reads: it holds Deployment"),
+        ({"spec": {"template": 5}}, "Deployment default/web: spec.template: required"),
         ({"spec": {"template": {"spec": 5}}}, "spec: expected object, got int"),
         ({"kind": "Status"}, "the file holds nothing that a scheduler reads: it holds Status"),
     ],

@@ -7,8 +7,9 @@ from random import Random
 
 from podium.engine.files import LocatedManifest
 from podium.insight.cluster import Cluster
-from podium.insight.forecast import Forecast, outlook_of
+from podium.insight.forecast import Forecast
 from podium.insight.outlook import PodOutlook
+from podium.insight.outlook_questions import outlook_of
 from tests import manifests
 from tests.manifests import HOSTNAME
 from tests.outlook.clusters import waiting_cluster

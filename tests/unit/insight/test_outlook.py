@@ -129,6 +129,14 @@ def test_without_a_time_the_answer_names_the_pods_that_end_and_their_nodes() -> 
     assert "time unknown, when enough of these pods end: default/once, on n1" in entry.text
 
 
+def test_pods_that_take_the_room_of_those_that_end_are_told_of() -> None:
+    objects = [node("n1", "4"), running("once", restartPolicy="Never"), waiting("old", since=EARLIER), waiting("web")]
+    old, web = (only(outlook(f"default/{name}", *objects)) for name in ("old", "web"))
+    assert ([end.pod for end in old.ends], old.is_contended) == (["default/once"], False)
+    assert ([end.pod for end in web.ends], web.is_contended) == (["default/once"], True)
+    assert "other pods take the room if all of these pods end at once" in web.details()
+
+
 def test_a_time_that_has_passed_is_none() -> None:
     stuck = running("stuck")
     stuck["metadata"]["deletionTimestamp"] = "2026-03-01T11:30:00Z"
@@ -291,8 +299,9 @@ def test_the_end_of_a_pod_elsewhere_may_open_a_node() -> None:
 
 def test_a_gated_pod_and_one_that_is_deleted_say_so() -> None:
     entry_pod = waiting("web", schedulingGates=[{"name": "example.com/quota"}])
-    entry = only(outlook("default/web", node("n1", "4"), entry_pod))
-    assert (entry.verdict, "gate" in entry.why) == (Verdict.NEVER, True)
+    entry = only(outlook("default/web", node("n1", "4"), entry_pod, waiting("old", "9")))
+    # A pod that is gated is not in the queue, and so has no pods ahead of it.
+    assert (entry.verdict, "gate" in entry.why, entry.ahead) == (Verdict.NEVER, True, 0)
     going = waiting("web")
     going["metadata"]["deletionTimestamp"] = AT
     assert only(outlook("default/web", node("n1", "4"), going)).why == "it is being deleted"
