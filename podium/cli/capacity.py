@@ -17,7 +17,7 @@ from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option
 from podium.cli.options.paths import FILE
 from podium.cli.options.releases import as_the_cluster
-from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
+from podium.cli.options.time_limit import start_time_limit, warn_of_time_limit
 from podium.cli.output import TEXT, output_option, print_value
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def command(
         if headroom is not None:
             _print_headroom(load_result, pods, headroom, output)
             return
-        limit = current_time_limit()
+        limit = start_time_limit()
         if together:
             capacities = load_result.cluster.capacity_together(pods, limit=limit)
         else:
@@ -148,7 +148,7 @@ def _on_new_nodes(
     from podium.library.new_nodes import capacities_of
 
     new_nodes = new_nodes_in(load_result, pod, catalogues, node_pools)
-    return capacities_of(load_result.cluster, pod, new_nodes, current_time_limit())
+    return capacities_of(load_result.cluster, pod, new_nodes, start_time_limit())
 
 
 def _print(
@@ -177,7 +177,7 @@ def _print(
 
 
 def _print_headroom(load_result: LoadResult, pods: Sequence[Pod], times: int, output: str) -> None:
-    limit = current_time_limit()
+    limit = start_time_limit()
     answers = [load_result.cluster.headroom(pod, times, limit) for pod in pods]
     _warn(load_result)
     warn_of_time_limit(output)

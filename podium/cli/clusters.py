@@ -15,7 +15,7 @@ from podium.cli.interrupts import exit_130_at_once
 from podium.cli.options.configuration import plugin_option
 from podium.cli.options.paths import FILE, FOLDER
 from podium.cli.options.releases import decide_as_option
-from podium.cli.options.time_limit import current_time_limit, time_limit_option, warn_of_time_limit
+from podium.cli.options.time_limit import start_time_limit, time_limit_option, warn_of_time_limit
 from podium.cli.output import TEXT, output_option, print_value, say
 from podium.config import NEWEST
 
@@ -108,7 +108,7 @@ def fit(
         configs = fleet_objects.configurations(good)
         fleet = load_fleet(fleet_objects.objects, good.config, good.plugins, SystemClock().now(), configs)
         question = FleetQuestion(workload, Order(order), prices_in(prices), clusters_max)
-        answer = ask_all(question, fleet.members, fleet_objects.without | fleet.without, current_time_limit())
+        answer = ask_all(question, fleet.members, fleet_objects.without | fleet.without, start_time_limit())
     _warn(fleet, answer)
     warn_of_time_limit(output)
     if output == TEXT:

@@ -11,7 +11,7 @@ import click
 from podium.cli.asking import errors_shown
 from podium.cli.interrupts import exit_130_at_sigint
 from podium.cli.options.numbers import FiniteRange
-from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
+from podium.cli.options.time_limit import start_time_limit, warn_of_time_limit
 from podium.cli.output import TEXT, output_option, print_value
 from podium.cli.planning import (
     Question,
@@ -118,9 +118,10 @@ def _plan(
     from podium.provisioner.reports.consolidation_plan import plan_consolidation
 
     objects, catalogue = question.cluster(objects_found)
+    limit = start_time_limit()
     # Pods that wait are placed first; otherwise their room would count as free.
     if cluster is not None:
         objects = settled_objects(objects, cluster)
     make_simulator = Simulator if cluster is None else partial(PlacingSimulator, cluster)
     state = DisruptionState.of(objects, catalogue, question.settings(), SystemClock().now(), make_simulator)
-    return plan_consolidation(state, options, current_time_limit())
+    return plan_consolidation(state, options, limit)

@@ -20,7 +20,7 @@ from podium.cli.options.configuration import estimator_rules, plugin_option
 from podium.cli.options.karmada import as_karmada_option, boolean_gates, models_semantics_option
 from podium.cli.options.paths import FILE
 from podium.cli.options.releases import as_the_cluster, take_release_of
-from podium.cli.options.time_limit import current_time_limit, note_size, warn_of_time_limit
+from podium.cli.options.time_limit import note_size, start_time_limit, warn_of_time_limit
 from podium.cli.output import TEXT, output_option, print_value, write_json_line
 from podium.estimator.errors import EstimateError
 
@@ -148,16 +148,17 @@ def command(
             return
         kinds = kinds_read(gates, is_accurate=mode == "accurate")
         manifests = _manifests(clusters, kubeconfig, context, kinds)
+        limit = start_time_limit()
         if mode == "accurate":
             # A live cluster was asked for all kinds, so none can be missing.
             answer, missing = accurate_answer(
-                [*manifests, *other_objects], replica, () if clusters else kinds, current_time_limit(), rules
+                [*manifests, *other_objects], replica, () if clusters else kinds, limit, rules
             )
             warn_of_missing(missing)
         else:
             warn_of_missing(missing_quotas(manifests, gates) if clusters else ())
             answer = parity_answer(manifests, requirements, gates, explain=explain)
-        current_time_limit().note(lambda: f"{answer['replicas']:,} replicas fit")
+        limit.note(lambda: f"{answer['replicas']:,} replicas fit")
         for cluster in karmada_clusters:
             answer |= _general(cluster, manifests, requirements, models_semantics, as_karmada, answer["replicas"])
     except (EstimateError, ClusterError) as error:

@@ -18,7 +18,7 @@ from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.configuration import Usable, plugin_option, usable
 from podium.cli.options.paths import FILE
 from podium.cli.options.releases import OF_THE_CLUSTER, decide_as_option, release_asked, take_release_of
-from podium.cli.options.time_limit import current_time_limit, note_size, warn_of_time_limit
+from podium.cli.options.time_limit import note_size, start_time_limit, warn_of_time_limit
 from podium.cli.output import TEXT, output_option, print_value, write_json_line
 from podium.config import EVALUATED, FIRST, default_configuration, default_gates
 
@@ -188,7 +188,7 @@ def _answer_to(
             question = Question.read(objects_of_cluster(*live, kinds), pod, pod_file, complete_kinds=kinds)
         question.store.now_s = SystemClock().now()
         note_size(len(question.store.objects(NODES)), len(question.store.objects(PODS)))
-        answer = question.ask(good.config, good.plugins, any_scheduler=any_scheduler, limit=current_time_limit())
+        answer = question.ask(good.config, good.plugins, any_scheduler=any_scheduler, limit=start_time_limit())
     warn_of_left_out(pod, pod_file)
     warn_of_missing(answer.missed)
     return answer

@@ -17,7 +17,7 @@ from podium.cli.options.configuration import plugin_option
 from podium.cli.options.durations import duration
 from podium.cli.options.names import name_in
 from podium.cli.options.releases import as_the_cluster
-from podium.cli.options.time_limit import current_time_limit, lift_time_limit, warn_of_time_limit
+from podium.cli.options.time_limit import lift_time_limit, start_time_limit, warn_of_time_limit
 from podium.cli.output import TEXT, output_option, print_value, say
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def command(
 
         load_result = load_cluster(clusters, (kubeconfig, context), config, plugins)
         pod = subject_named(load_result.cluster, subject)
-        answer = make_room(load_result.cluster, pod, current_time_limit())
+        answer = make_room(load_result.cluster, pod, start_time_limit())
     from podium.cli.cluster_source import warn_of_missing
 
     warn_of_missing(load_result.missing_kinds())

@@ -15,7 +15,7 @@ from podium.cli.interrupts import exit_130_at_once
 from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option
 from podium.cli.options.releases import as_the_cluster
-from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
+from podium.cli.options.time_limit import start_time_limit, warn_of_time_limit
 from podium.cli.output import TEXT, output_option, print_value, say
 from podium.cli.why import PodName
 
@@ -96,7 +96,7 @@ def command(
             load_result.cluster,
             target if isinstance(target, Sequence) else target.key,
             load_result.time_s(is_dump=bool(clusters)) if at_s is None else at_s,
-            limit=current_time_limit(),
+            limit=start_time_limit(),
             has_one_queue=not load_result.any_scheduler,
         )
     if step is not None:

@@ -15,7 +15,7 @@ from podium.cli.asking import errors_shown
 from podium.cli.exit_codes import EXIT_FAILED, EXIT_NO
 from podium.cli.interrupts import exit_130_at_sigint
 from podium.cli.options.paths import FILE
-from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
+from podium.cli.options.time_limit import start_time_limit, warn_of_time_limit
 from podium.cli.output import TEXT, as_json, output_option, print_value, say
 from podium.cli.planning import (
     Question,
@@ -140,7 +140,7 @@ def _plan_by_karpenter(basis: PlanBasis, objects: list[LocatedManifest], *, one_
     from podium.provisioner.scheduling.device_use import DeviceUse
 
     devices = DeviceUse.of_manifests(item.manifest for item in objects)
-    now_s, limit = SystemClock().now(), current_time_limit()
+    now_s, limit = SystemClock().now(), start_time_limit()
     return PlanReport.by_karpenter(basis, now_s, devices, limit, one_pass=one_pass)
 
 
@@ -157,7 +157,7 @@ def _plan_by_podium(
     from podium.provisioner.reports.plan import PlanReport
 
     cluster = scheduled_cluster(question, objects, config, plugins)
-    limit = current_time_limit()
+    limit = start_time_limit()
     plan = plan_with_podium(basis, cluster, SystemClock().now(), limit, search)
     return PlanReport(basis, plan, limit.is_noticed)
 

@@ -17,7 +17,7 @@ from podium.cli.options.configuration import plugin_option, usable
 from podium.cli.options.html import html_option, write_page
 from podium.cli.options.paths import FILE
 from podium.cli.options.releases import as_the_cluster, take_release_of
-from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
+from podium.cli.options.time_limit import start_time_limit, warn_of_time_limit
 from podium.cli.output import TEXT, output_option, print_value
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def command(
         steps_in_order = _Steps(plugins, any_scheduler=config is None).of(in_order)
         load_result = load_cluster(clusters, (kubeconfig, context), config, plugins, pods_applied(steps_in_order))
 
-        trial = carry_out_steps(load_result.cluster, steps_in_order, current_time_limit())
+        trial = carry_out_steps(load_result.cluster, steps_in_order, start_time_limit())
         outcome = outcome_of(trial)
     from podium.cli.cluster_source import warn_of_left_out, warn_of_missing
 
@@ -155,7 +155,7 @@ def _print_order(
         from podium.insight.room.drain_order import drain_order
 
         load_result = load_cluster(clusters, live, config, plugins)
-        order = drain_order(load_result.cluster, names, current_time_limit())
+        order = drain_order(load_result.cluster, names, start_time_limit())
     from podium.cli.cluster_source import warn_of_missing
 
     warn_of_missing(load_result.missing_kinds())

@@ -24,7 +24,7 @@ from podium.cli.options.names import demand_name
 from podium.cli.options.paths import FILE
 from podium.cli.options.releases import as_the_cluster, release_asked
 from podium.cli.options.running_podium import RunningPodium, running_podium_options, take_running_podium
-from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
+from podium.cli.options.time_limit import start_time_limit, warn_of_time_limit
 from podium.cli.output import TEXT, output_option, print_value, write_json_line
 
 if TYPE_CHECKING:
@@ -310,7 +310,7 @@ def _ask(
     # A misspelled node would otherwise look like one that fits.
     if node:
         node_named(load_result.cluster, node)
-    limit = current_time_limit()
+    limit = start_time_limit()
     return pod_answer(load_result, pod, node, source, fix=fix, unknown_reason=problem, limit=limit, new_nodes=edits)
 
 

@@ -23,7 +23,7 @@ from podium.engine.derivation.admission import (
     demand_allowed,
     with_node_lost_tolerations,
 )
-from podium.engine.derivation.budgets import Budget
+from podium.engine.derivation.budgets import Budgets
 from podium.engine.derivation.control_objects import items_at, namespace_of
 from podium.engine.derivation.limit_ranges import claim_refusals
 from podium.engine.derivation.manager import ControllerManager
@@ -98,6 +98,7 @@ class Trial:
     world: Cluster = field(init=False)
     controllers: ControllerManager = field(init=False)
     _quotas: Quotas = field(init=False)
+    _budgets: Budgets = field(init=False)
     preempted: list[Preemption] = field(default_factory=list)
     blocks: list[Blocked] = field(default_factory=list)
     refusals: dict[str, Refused] = field(default_factory=dict)
@@ -126,6 +127,7 @@ class Trial:
         )
         self._refused_before = refused_workloads(self.world.admission.objects)
         self._failed = FailedPods(lambda: self.world.profiles)
+        self._budgets = Budgets(self.world.admission.objects)
         self._quotas = Quotas(
             self.world.admission.objects,
             lambda namespace: [pod for pod in self.world.pods if pod.metadata.namespace == namespace],
@@ -450,12 +452,15 @@ class Trial:
         # The eviction API lets a pod go that does not run yet, whatever its budgets.
         if pod.status.phase == "Pending":
             return ()
-        manifests = self.world.admission.objects.in_namespace("PodDisruptionBudget", pod.metadata.namespace)
-        budgets = [budget for budget in map(Budget.of, manifests) if budget is not None and budget.covers(pod)]
+        self._budgets.refresh(pod.metadata.namespace)
+        budgets = self._budgets.covering(pod)
         if len(budgets) > 1:
             return tuple(budget.key for budget in budgets)
-        pods = self.world.pods if budgets else ()
-        return tuple(budget.key for budget in budgets if not budget.allows(pod, pods, self.controllers.expected_pods))
+        return tuple(
+            budget.key
+            for budget in budgets
+            if not budget.allows(pod, filter(budget.covers, self.world.pods), self.controllers.expected_pods)
+        )
 
     def remove_node(self, node: Node) -> None:
         """Delete a node and its pods, as the garbage collector of pods does."""

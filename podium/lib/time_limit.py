@@ -43,6 +43,16 @@ class TimeLimit:
         """The findings before the answer, reported if the time is up before there is one."""
         return [fact() for fact in self._facts]
 
+    @property
+    def spent_s(self) -> float:
+        """The time since the limit began to count."""
+        return self._clock.monotonic() - self._ends_s + self.seconds
+
+    def restart(self, seconds: float) -> None:
+        """Let the time count anew from now on."""
+        self.seconds = seconds
+        self._ends_s = self._clock.monotonic() + seconds
+
     def note(self, fact: Callable[[], str]) -> None:
         """Remember a fact, whose text is only made if there will be no answer."""
         self._facts.append(fact)

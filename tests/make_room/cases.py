@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-import anyio
-
-from podium.binder import ApiClient
-from podium.client.credentials import load
-from podium.client.dispatcher import Dispatcher
-from podium.client.session import ApiSession
 from podium.insight import Cluster
-from podium.insight.room.carrying_out import CarryingOutError, Expectation, MoveCarrier
 from podium.insight.room.make_room import STEPS_MAX, make_room
 from podium.insight.room.plan import RoomAnswer, Verdict
 from podium.lib.system_clock import SystemClock
 from podium.lib.time_limit import UNLIMITED, TimeLimit
-from podium.sandbox.embedded import Sandbox
 from tests.make_room.brute_force import TooManyStatesError, fewest_moves
-from tests.make_room.clusters import PODS_PER_NODE, USAGES, FullCluster, full_cluster
+from tests.make_room.carried_out import CarriedOut, carried_out
+from tests.make_room.clusters import NODES, PODS_PER_NODE, USAGES, FullCluster, full_cluster
 from tests.make_room.ruled_clusters import ruled_cluster, spread_cluster
-from tests.provisioned.sandboxed import at_rest, daemon_beside, run, sandbox_of
-from tests.virtual_time import LoopClock
 
 _SMALL: Final = (3, 4, 5, 6)
-_TICK_S: Final = 0.1
-_KINDS: Final = ("nodes", "priorityclasses", "replicasets", "poddisruptionbudgets", "pods", "namespaces")
+_SHAPES: Final = [(nodes, pods, usage) for nodes in NODES for pods in PODS_PER_NODE for usage in USAGES]
+_SEEDS_MAX: Final = 200
 
 
 @dataclass(slots=True)
@@ -71,17 +62,16 @@ def check_moves(seed: int, steps_max: int = 200_000, states_max: int = 100_000) 
 
 def check_ruled_moves(seed: int, steps_max: int = 50_000, states_max: int = 100_000) -> CheckedMoves | None:
     """Compare them in the first cluster with devices and zones from that seed on; None if it would take too long."""
-    clusters = (ruled_cluster(seed * 1_000 + attempt) for attempt in range(1_000))
-    return _compare(seed, next(cluster for cluster in clusters if cluster is not None), steps_max, states_max)
+    return _compare(seed, _any_of(ruled_cluster, seed), steps_max, states_max)
 
 
 def check_spread_moves(seed: int, steps_max: int = 50_000, states_max: int = 100_000) -> CheckedMoves | None:
     """Compare them in the first cluster with topology spread from that seed on; None if it would take too long."""
-    return _compare(seed, _any_spread_cluster(seed), steps_max, states_max)
+    return _compare(seed, _any_of(spread_cluster, seed), steps_max, states_max)
 
 
-def _any_spread_cluster(seed: int) -> FullCluster:
-    clusters = (spread_cluster(seed * 1_000 + attempt) for attempt in range(1_000))
+def _any_of(make: Callable[[int], FullCluster | None], seed: int) -> FullCluster:
+    clusters = (make(seed * 1_000 + attempt) for attempt in range(1_000))
     return next(cluster for cluster in clusters if cluster is not None)
 
 
@@ -101,101 +91,37 @@ def _compare(seed: int, cluster: FullCluster, steps_max: int, states_max: int) -
     return checked
 
 
-@dataclass(slots=True)
-class CarriedOut:
-    """A plan that was carried out. Attributes: moves: how many; None if there was no plan."""
-
-    seed: int
-    moves: int | None = None
-    faults: list[str] = field(default_factory=list)
-
-
 def check_carried_out(seed: int, steps_max: int = 60_000, sizes: tuple[int, ...] = (4, 8)) -> CarriedOut:
     """Make room in a random cluster, and carry the plan out beside the daemon in the sandbox."""
-    return _carried_out(seed, any_cluster(seed, sizes), steps_max)
+    return carried_out(seed, any_cluster(seed, sizes), steps_max)
+
+
+def check_ruled_carried_out(seed: int, steps_max: int = 20_000) -> CarriedOut:
+    """Do the same in a random cluster with devices and zones."""
+    return carried_out(seed, _any_of(ruled_cluster, seed), steps_max)
 
 
 def check_spread_carried_out(seed: int, steps_max: int = 20_000) -> CarriedOut:
     """Do the same in a random cluster with topology spread."""
-    return _carried_out(seed, _any_spread_cluster(seed), steps_max)
+    return carried_out(seed, _any_of(spread_cluster, seed), steps_max)
 
 
-def _carried_out(seed: int, cluster: FullCluster, steps_max: int) -> CarriedOut:
-    checked = CarriedOut(seed)
-    run(lambda: _carry_out(cluster, checked, steps_max))
-    return checked
+def check_recipe_carried_out(number: int, first: int, steps_max: int = 100_000) -> CarriedOut | None:
+    """Do the same in the cluster of that number of the whole recipe, see `cluster_of_recipe`."""
+    named_cluster = cluster_of_recipe(number, first)
+    return None if named_cluster is None else carried_out(number, named_cluster[1], steps_max, named_cluster[0])
 
 
-async def _carry_out(cluster: FullCluster, checked: CarriedOut, steps_max: int) -> None:
-    async with sandbox_of(cluster.objects, controllers=True) as sandbox, daemon_beside(sandbox, checked.seed):
-        await at_rest(sandbox)
-        objects = [item for kind in _KINDS for item in sandbox.store.list(kind)]
-        world = Cluster.load(objects)
-        if world.read_pod(cluster.pod).node_name:
-            return
-        answer = make_room(world, cluster.pod, steps_max=steps_max)
-        if answer.plan is None:
-            return
-        checked.moves = len(answer.plan.steps)
-        bound_before = _bound_count(sandbox)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_watch_budgets, sandbox, checked)
-            await _run_plan(sandbox, world, answer, checked)
-            await at_rest(sandbox)
-            tasks.cancel_scope.cancel()
-        name = cluster.pod.partition("/")[2]
-        pods = {pod["metadata"]["name"]: pod for pod in sandbox.store.list("pods")}
-        if not pods[name]["spec"].get("nodeName"):
-            checked.faults.append(f"{name} has no node")
-        if _bound_count(sandbox) <= bound_before:
-            checked.faults.append(f"{_bound_count(sandbox)} pods have a node, as against {bound_before} before")
-        if names := [
-            node["metadata"]["name"] for node in sandbox.store.list("nodes") if node["spec"].get("unschedulable")
-        ]:
-            checked.faults.append(f"still cordoned: {names}")
+def cluster_of_recipe(number: int, first: int) -> tuple[str, FullCluster] | None:
+    """The cluster of that number, with a name that says its shape: the shapes take turns.
 
-
-async def _run_plan(sandbox: Sandbox, world: Cluster, answer: RoomAnswer, checked: CarriedOut) -> None:
-    assert answer.plan is not None
-    clock = LoopClock()
-    credentials = await load(None, SystemClock(), master=sandbox.url, environ={})
-    async with ApiSession(credentials) as session:
-        client = ApiClient(Dispatcher(session, clock), clock)
-        carrier = MoveCarrier(session, client, clock, lambda line: None)
-        expectation = Expectation.of(world, answer.plan)
-        try:
-            await carrier.dry_run(answer.plan, expectation)
-            await carrier.carry_out(answer.plan, expectation)
-        except CarryingOutError as error:
-            checked.faults.append(str(error))
-
-
-async def _watch_budgets(sandbox: Sandbox, checked: CarriedOut) -> None:
-    """Note each budget of which at any time fewer pods are ready than it demands, or than were at the start."""
-    counts_before = _ready_counts(sandbox)
-    while True:
-        counts = _ready_counts(sandbox)
-        for item in sandbox.store.list("poddisruptionbudgets"):
-            name = item["metadata"]["name"]
-            replicas = sandbox.store.get("replicasets", name, "default")["spec"]["replicas"]
-            least = min(replicas - item["spec"]["maxUnavailable"], counts_before.get(name, 0))
-            if counts.get(name, 0) < least:
-                checked.faults.append(f"{counts.get(name, 0)} pods of {name} are ready, fewer than {least}")
-        await asyncio.sleep(_TICK_S)
-
-
-def _ready_counts(sandbox: Sandbox) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for pod in sandbox.store.list("pods"):
-        conditions = {entry["type"]: entry["status"] for entry in pod.get("status", {}).get("conditions", ())}
-        if conditions.get("Ready") == "True" and "deletionTimestamp" not in pod["metadata"]:
-            group = pod["metadata"]["labels"]["app"]
-            counts[group] = counts.get(group, 0) + 1
-    return counts
-
-
-def _bound_count(sandbox: Sandbox) -> int:
-    return sum(bool(pod["spec"].get("nodeName")) for pod in sandbox.store.list("pods"))
+    None if none of many seeds from the first one on has a pending pod.
+    """
+    nodes, pods, usage = _SHAPES[number % len(_SHAPES)]
+    start = first + number * _SEEDS_MAX
+    clusters = (full_cluster(seed, nodes, pods, usage) for seed in range(start, start + _SEEDS_MAX))
+    cluster = next((entry for entry in clusters if entry is not None), None)
+    return None if cluster is None else (f"{nodes} nodes, {pods} pods each, {usage:.0%}", cluster)
 
 
 @dataclass(slots=True)

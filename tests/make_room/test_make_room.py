@@ -10,6 +10,8 @@ from tests.make_room.cases import (
     any_cluster,
     check_carried_out,
     check_moves,
+    check_recipe_carried_out,
+    check_ruled_carried_out,
     check_ruled_moves,
     check_spread_carried_out,
     check_spread_moves,
@@ -42,6 +44,21 @@ def test_a_plan_for_topology_spread_is_carried_out(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(1, 7))
 def test_a_plan_is_carried_out_without_a_violated_budget(seed: int) -> None:
     assert check_carried_out(seed, steps_max=20_000, sizes=(4,)).faults == []
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_a_plan_for_devices_is_carried_out(seed: int) -> None:
+    checked = check_ruled_carried_out(seed)
+    assert checked.faults == []
+    assert checked.moves and checked.devices
+
+
+@pytest.mark.parametrize("number", [16, 31])
+def test_a_plan_in_a_larger_cluster_is_carried_out(number: int) -> None:
+    checked = check_recipe_carried_out(number, first=1, steps_max=20_000)
+    assert checked is not None
+    assert checked.faults == []
+    assert checked.moves
 
 
 def test_a_search_that_is_limited_by_its_steps_has_the_same_answer_again() -> None:

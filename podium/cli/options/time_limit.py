@@ -1,7 +1,8 @@
 """The option `--time-limit` of every question about a cluster.
 
-Searches check the limit themselves and end with their results so far (`lib.time_limit`). Work that checks no limit,
-such as reading a hostile dump or one filter over a million taints, is interrupted a little later, without an answer.
+The limit counts from the question on, once the cluster has been read (`start_time_limit`). Reading has as much time,
+and at least a minute. Searches check the limit themselves and end with their results so far (`lib.time_limit`). Work
+that checks no limit, such as reading a hostile dump or one filter over a million taints, is interrupted a little later.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 
 _META: Final = __name__
 _DEFAULT: Final = "1m"
-_GRACE_S: Final = 2.0
+_READING_S_MIN: Final = 60.0
+_GRACE_S: Final = 0.5
 _SAY_AFTER_S: Final = 10.0
-_AGAIN_S: Final = 1.0
+_AGAIN_S: Final = 0.25
 _RECORDED: Final = ("cases", "scenarios")
 _ENDING_S_MAX: Final = 20.0
 """The time in which a partial answer must be put together."""
@@ -38,9 +40,9 @@ def time_limit_option(command: Callable[..., Any], default: str = _DEFAULT) -> C
     @functools.wraps(command)
     def run_with_limit(*args: Any, time_limit: float, **options: Any) -> Any:
         is_limited = time_limit and not any(map(options.get, _RECORDED))
-        limit = TimeLimit(SystemClock(), time_limit) if is_limited else UNLIMITED
+        limit = _CommandLimit(time_limit) if is_limited else UNLIMITED
         click.get_current_context().meta[_META] = limit
-        with _interrupting(limit, time_limit, str(options.get("output", ""))):
+        with _interrupting(limit, str(options.get("output", ""))):
             answer = command(*args, **options)
         if limit.is_noticed:
             raise SystemExit(EXIT_FAILED)
@@ -54,8 +56,41 @@ def time_limit_option(command: Callable[..., Any], default: str = _DEFAULT) -> C
         show_default=True,
         metavar="DURATION",
         callback=duration,
-        help="The time limit of the question, such as 30s or 5m; 0 for none. What was found by then is shown.",
+        help="The time limit of the question, such as 30s or 5m; 0 for none. What was found by then is shown. "
+        "Reading the cluster does not count.",
     )(run_with_limit)
+
+
+class _CommandLimit(TimeLimit):
+    """First the time in which the cluster must be read, then that of the question.
+
+    Attributes:
+        is_reading: whether the question has not begun.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(SystemClock(), max(seconds, _READING_S_MIN))
+        self._question_s = seconds
+        self.is_reading = True
+
+    def start(self) -> None:
+        """Let the time of the question count from now on, unless it does already."""
+        if self.is_reading:
+            self.is_reading = False
+            self.restart(self._question_s)
+
+    @property
+    def text(self) -> str:
+        """The limit for people."""
+        return f"the time limit of {self.seconds:g} s" + (" for reading the cluster" if self.is_reading else "")
+
+
+def start_time_limit() -> TimeLimit:
+    """Return the limit of the running command, which counts from the first call on: the cluster has been read."""
+    limit = current_time_limit()
+    if isinstance(limit, _CommandLimit):
+        limit.start()
+    return limit
 
 
 def current_time_limit() -> TimeLimit:
@@ -84,21 +119,21 @@ def warn_of_time_limit(output: str) -> None:
 
 
 @contextmanager
-def _interrupting(limit: TimeLimit, seconds: float, output: str) -> Iterator[None]:
+def _interrupting(limit: TimeLimit, output: str) -> Iterator[None]:
     """Interrupt work that does not check the limit; only in the main thread, which alone handles signals."""
-    if limit is UNLIMITED or threading.current_thread() is not threading.main_thread():
+    if not isinstance(limit, _CommandLimit) or threading.current_thread() is not threading.main_thread():
         yield
         return
-    clock, has_spoken, is_interrupted = SystemClock(), False, False
-    started_s = clock.monotonic()
+    told_phases: set[bool] = set()
+    is_interrupted = False
 
     def tick(_: int, __: FrameType | None) -> None:
-        nonlocal has_spoken, is_interrupted
-        asked_s = clock.monotonic() - started_s
-        if not has_spoken and asked_s >= _SAY_AFTER_S:
-            has_spoken = True
-            say(f"still looking for the answer, for at most {seconds:g} s (--time-limit)", err=True)
-        late_s = asked_s - seconds
+        nonlocal is_interrupted
+        late_s = limit.spent_s - limit.seconds
+        if limit.is_reading not in told_phases and limit.spent_s >= _SAY_AFTER_S and late_s < 0:
+            told_phases.add(limit.is_reading)
+            doing = "reading the cluster" if limit.is_reading else "looking for the answer"
+            say(f"still {doing}, for at most {limit.seconds:g} s (--time-limit)", err=True)
         # Raised at every tick: a plugin's error handling may swallow the exception.
         if late_s >= (_ENDING_S_MAX if limit.is_noticed else _GRACE_S):
             is_interrupted = True
@@ -112,15 +147,15 @@ def _interrupting(limit: TimeLimit, seconds: float, output: str) -> Iterator[Non
         if isinstance(error, click.ClickException) and not is_interrupted:
             raise
         signal.setitimer(signal.ITIMER_REAL, 0.0)
-        raise _no_answer(seconds, limit.facts, output) from error
+        raise _no_answer(limit.text, limit.facts, output) from error
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, old_handler)
 
 
-def _no_answer(seconds: float, facts: Sequence[str], output: str) -> click.ClickException:
+def _no_answer(limit_text: str, facts: Sequence[str], output: str) -> click.ClickException:
     """Build the error; for programs, print it as the answer, too."""
-    words = f"the time limit of {seconds:g} s is over, and no part of the answer was found by then (--time-limit)"
+    words = f"{limit_text} is over, and no part of the answer was found by then (--time-limit)"
     if output and output != TEXT:
         print_value({"error": words, "partial": True, "facts": list(facts)}, output)
     return click.ClickException(f"{words}. What was found: {'; '.join(facts) or 'nothing, not even the cluster'}")

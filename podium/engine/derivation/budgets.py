@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import msgspec
 
-from podium.engine.derivation.control_objects import key_of, mapping_at, namespace_of
+from podium.engine.derivation.control_objects import ControlObjects, key_of, mapping_at, namespace_of
 from podium.engine.derivation.scale_down import is_ready
 from podium.engine.manifests import Manifest
 from podium.objects.core import Pod
@@ -30,6 +30,11 @@ class Budget:
 
     manifest: Manifest
     selector: Selector
+    namespace: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Read the namespace once: many pods are compared with it."""
+        object.__setattr__(self, "namespace", namespace_of(self.manifest))
 
     @classmethod
     def of(cls, manifest: Manifest) -> Budget | None:
@@ -47,7 +52,7 @@ class Budget:
 
     def covers(self, pod: Pod) -> bool:
         """Return whether the budget selects the pod."""
-        return pod.metadata.namespace == namespace_of(self.manifest) and self.selector.matches(pod.metadata.labels)
+        return pod.metadata.namespace == self.namespace and self.selector.matches(pod.metadata.labels)
 
     def advice(self) -> str:
         """Say which change would let the budget allow one disruption more."""
@@ -60,13 +65,13 @@ class Budget:
         smaller_least = least - 1 if isinstance(least, int) else "a smaller share"
         return f"lower minAvailable of {name} from {least} to {smaller_least}, or give its workload another replica"
 
-    def allows(self, pod: Pod, pods: Iterable[Pod], expected_pods: ExpectedPods) -> bool:
+    def allows(self, pod: Pod, covered_pods: Iterable[Pod], expected_pods: ExpectedPods) -> bool:
         """Return whether the pod may be evicted now.
 
         Args:
-            pods: all pods of the cluster.
+            covered_pods: all pods that the budget covers.
         """
-        covered = [neighbour for neighbour in pods if self.covers(neighbour) and not neighbour.is_terminating]
+        covered = [neighbour for neighbour in covered_pods if not neighbour.is_terminating]
         healthy = sum(map(is_ready, covered))
         least = self._least_healthy(covered, expected_pods)
         if not is_ready(pod):
@@ -85,6 +90,39 @@ class Budget:
         if not total:
             return None
         return _share(least, total) if unavailable_max is None else max(total - _share(unavailable_max, total), 0)
+
+
+class Budgets:
+    """The budgets of a cluster, and which of them cover pods with the same labels. Budgets may change between calls.
+
+    Cost: of the first pod with its labels, a match with each budget of its namespace; of each other one, a look-up.
+    """
+
+    def __init__(self, objects: ControlObjects) -> None:
+        self._objects = objects
+        self._manifests: dict[str, list[Manifest]] = {}
+        self._budgets: dict[str, list[Budget]] = {}
+        self._covering: dict[str, dict[frozenset[tuple[str, str]], tuple[Budget, ...]]] = {}
+
+    def covering(self, pod: Pod) -> tuple[Budget, ...]:
+        """Return the budgets that select the pod. After a change of budgets call `refresh` before."""
+        namespace, labels = pod.metadata.namespace, frozenset(pod.metadata.labels.items())
+        if namespace not in self._budgets:
+            self.refresh(namespace)
+        known_budgets = self._covering[namespace]
+        if labels not in known_budgets:
+            known_budgets[labels] = tuple(budget for budget in self._budgets[namespace] if budget.covers(pod))
+        return known_budgets[labels]
+
+    def refresh(self, namespace: str) -> None:
+        """Read the budgets of the namespace anew if they have changed."""
+        manifests, former = self._objects.in_namespace("PodDisruptionBudget", namespace), self._manifests.get(namespace)
+        # The same objects: whatever changes a manifest, puts another one in its place.
+        if former is not None and list(map(id, former)) == list(map(id, manifests)):
+            return
+        self._manifests[namespace] = manifests
+        self._budgets[namespace] = [budget for budget in map(Budget.of, manifests) if budget is not None]
+        self._covering[namespace] = {}
 
 
 def _share(amount: Any, total: int) -> int:

@@ -7,11 +7,11 @@ comes back to its node, or is kept by a budget stays.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 from podium.engine.cluster import stays_on_node
-from podium.engine.derivation.budgets import Budget
+from podium.engine.derivation.budgets import Budgets
 from podium.engine.derivation.control_objects import ControlObjects
 from podium.engine.derivation.scale_down import is_ready
 from podium.objects.core import Pod
@@ -41,17 +41,11 @@ class Movability:
     ) -> None:
         self._scheduler_names = scheduler_names
         self._expected_pods = expected_pods
-        self._pods_by_namespace: dict[str, list[Pod]] = defaultdict(list)
+        self._budgets = Budgets(objects)
+        self._covered_pods: dict[str, list[Pod]] = defaultdict(list)
         for pod in pods:
-            self._pods_by_namespace[pod.metadata.namespace].append(pod)
-        self._budgets: Mapping[str, Sequence[Budget]] = {
-            namespace: [
-                budget
-                for manifest in objects.in_namespace("PodDisruptionBudget", namespace)
-                if (budget := Budget.of(manifest)) is not None
-            ]
-            for namespace in self._pods_by_namespace
-        }
+            for budget in self._budgets.covering(pod):
+                self._covered_pods[budget.key].append(pod)
         self._verdicts: dict[tuple[str, bool], bool] = {}
 
     def obstacle(self, pod: Pod) -> str:
@@ -77,8 +71,7 @@ class Movability:
         # The eviction API lets a pod go that does not run yet, whatever its budgets.
         if pod.status.phase == "Pending":
             return ""
-        namespace = pod.metadata.namespace
-        budgets = [budget for budget in self._budgets.get(namespace, ()) if budget.covers(pod)]
+        budgets = self._budgets.covering(pod)
         if len(budgets) > 1:
             names = " and ".join(budget.key for budget in budgets)
             return f"the eviction API refuses pods of several PodDisruptionBudgets, and {names} select it"
@@ -86,8 +79,7 @@ class Movability:
             # All ready pods of a budget have one answer, and so have those that are not ready.
             key = budget.key, is_ready(pod)
             if key not in self._verdicts:
-                pods = self._pods_by_namespace[namespace]
-                self._verdicts[key] = budget.allows(pod, pods, self._expected_pods)
+                self._verdicts[key] = budget.allows(pod, self._covered_pods[budget.key], self._expected_pods)
             if not self._verdicts[key]:
                 return f"PodDisruptionBudget {budget.key} allows no disruption now"
         return ""

@@ -4,7 +4,8 @@ Owns which candidates each method tries and in which order, and what would becom
 
 Source: karpenter pkg/controllers/disruption emptiness.go, drift.go, multinodeconsolidation.go,
 singlenodeconsolidation.go and validation.go, v1.15.0.
-Differs: no deadlines; candidates of equal rank go by name, and single-node consolidation takes NodePools by name.
+Differs: no deadlines but that of a question; candidates of equal rank go by name, and single-node consolidation takes
+NodePools by name.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.provisioner.apis.budgets import DisruptionReason
 from podium.provisioner.apis.dialects import RESERVATION_IDS
 from podium.provisioner.apis.labels import RESERVED
@@ -43,11 +45,13 @@ class Rules:
         savings_min: What a command must save in an hour, at least.
         only_launchable: Whether a replacement names only instance types that can be launched. Karpenter's may name
             others, or none that can be, so that the command fails.
+        limit: When a search ends with the best command by then; it is looked at between two simulations.
     """
 
     to_several: bool = False
     savings_min: float = 0.0
     only_launchable: bool = False
+    limit: TimeLimit = UNLIMITED
 
 
 KARPENTERS: Final = Rules()
@@ -148,7 +152,7 @@ def multi_node(state: DisruptionState, rules: Rules = KARPENTERS) -> Command | N
     # At least two nodes: one alone is the next method's. Each step simulates the whole prefix, so only log n prefixes
     # are tried.
     low, high = 1, min(len(candidates) - 1, TOGETHER_MAX)
-    while low <= high:
+    while low <= high and not rules.limit.is_over():
         middle = (low + high) // 2
         command = together(state, candidates[: middle + 1], rules)
         if isinstance(command, Command):
@@ -161,7 +165,7 @@ def multi_node(state: DisruptionState, rules: Rules = KARPENTERS) -> Command | N
 def single_node(state: DisruptionState, rules: Rules = KARPENTERS) -> Command | None:
     """Consolidate the first candidate that can be."""
     budgets = state.budgets("Underutilized")
-    for candidate in in_turn(state.consolidatable):
+    for candidate in rules.limit.take(in_turn(state.consolidatable)):
         command = alone(state, candidate, rules) if budgets[candidate.pool_name] else None
         if isinstance(command, Command):
             return command

@@ -64,7 +64,9 @@ def exhaustive(state: DisruptionState, rules: Rules) -> Command | None:
         for candidate_set in itertools.combinations(candidates, count)
     )
     decisions = (
-        _command(state, candidate_set, rules) for candidate_set in sets if _is_within_budgets(state, candidate_set)
+        _command(state, candidate_set, rules)
+        for candidate_set in rules.limit.take(sets)
+        if _is_within_budgets(state, candidate_set)
     )
     commands = [command for command in decisions if isinstance(command, Command)]
     return _best(state, [greedy(state, rules), *commands])
@@ -96,7 +98,7 @@ def _walk(
         command = _command(state, selection, rules)
         if isinstance(command, Command):
             best, best_savings = command, command.savings(state.basis.well_known)
-    for candidate in state.consolidatable:
+    for candidate in rules.limit.take(state.consolidatable):
         # As many as multi-node consolidation looks at: a simulation grows with the pods of all candidates.
         if len(selection) > TOGETHER_MAX:
             break

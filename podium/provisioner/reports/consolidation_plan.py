@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from podium.lib.nearest import nearest
-from podium.lib.time_limit import UNLIMITED, TimeLimit
+from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 from podium.objects.errors import FieldError
 from podium.provisioner.apis.budgets import DisruptionBudgets, DisruptionReason
 from podium.provisioner.apis.objects import true_condition
@@ -190,33 +190,29 @@ def plan_consolidation(
     """Plan which nodes go, in which order, and what takes their place. The state stays as it is.
 
     Args:
-        limit: when to end with the best commands by then; it is looked at between two commands.
+        limit: when to end with the best commands by then; it is looked at between two simulations.
 
     Cost: for each command, what its search costs; and a simulation for each node that stays.
     """
     options = options or ConsolidationOptions()
-    rules = Rules(options.allow_m_to_n, options.min_savings, only_launchable=True)
+    rules = Rules(options.allow_m_to_n, options.min_savings, only_launchable=True, limit=limit)
     # Simpler searches too: on later commands a better first one may lead to a worse whole.
     searches = SEARCHES[: SEARCHES.index(options.search) + 1]
     if options.ignore_budgets:
         state = state.without_budgets()
-    plans = [_commands(state, simple_search, rules, limit) for simple_search in searches]
+    plans = [_commands(state, simple_search, rules) for simple_search in searches]
     if options.allow_m_to_n:
         # Several nodes for several others may save less than what they keep from following, so they come last, too.
         for search in searches:
-            first_commands, last = _commands(state, search, dataclasses.replace(rules, to_several=False), limit)
-            later_commands, last = _commands(last, search, rules, limit)
+            first_commands, last = _commands(state, search, dataclasses.replace(rules, to_several=False))
+            later_commands, last = _commands(last, search, rules)
             plans.append(((*first_commands, *later_commands), last))
     # Of equal plans, the one of the simplest search.
     commands, last = max(plans, key=lambda plan: sum_in_order(command.savings for command in plan[0]))
     is_bounded = options.search == "exhaustive" and all(candidate.is_priced for candidate in state.candidates)
     bound = savings_bound(state) if is_bounded else None
     worded = _wording(is_own=options.in_own_words)
-    blockers = {name: tuple(map(worded, texts)) for name, texts in limit.take(_blockers(last, rules))}
-    if limit.is_noticed or limit.is_over():
-        # Reasons of half of the nodes would look as if the others were not blocked.
-        limit.is_noticed = True
-        blockers = {}
+    blockers = {name: tuple(map(worded, texts)) for name, texts in _blockers_in_time(last, rules).items()}
     return ConsolidationPlan(
         commands,
         blockers,
@@ -235,24 +231,26 @@ def _wording(*, is_own: bool) -> Callable[[str], str]:
 
 
 def _commands(
-    state: DisruptionState, search: Search, rules: Rules, limit: TimeLimit
+    state: DisruptionState, search: Search, rules: Rules
 ) -> tuple[tuple[PlannedCommand, ...], DisruptionState]:
     """Return the commands in their order, and the cluster after the last of them."""
     commands: list[PlannedCommand] = []
-    while True:
-        if limit.is_over():
-            # What was found so far is a plan as well, and is marked as partial.
-            limit.is_noticed = True
-            return tuple(commands), state
-        reason = EMPTY
-        command = methods.emptiness(state, rules)
-        if command is None:
-            reason, command = UNDERUTILIZED, COMMAND_OF[search](state, rules)
-        if command is None:
-            return tuple(commands), state
-        aftermath = after(state, command)
-        commands.append(_planned_command(state, reason, command, aftermath))
-        state = aftermath.state
+    try:
+        while not rules.limit.is_over():
+            reason = EMPTY
+            command = methods.emptiness(state, rules)
+            if command is None:
+                reason, command = UNDERUTILIZED, COMMAND_OF[search](state, rules)
+            if command is None:
+                break
+            aftermath = after(state, command)
+            commands.append(_planned_command(state, reason, command, aftermath))
+            state = aftermath.state
+    except TimeIsUpError:
+        # What was found before is a plan as well, and is marked as partial.
+        rules.limit.is_noticed = True
+    rules.limit.is_noticed |= rules.limit.is_over()
+    return tuple(commands), state
 
 
 def _planned_command(
@@ -275,6 +273,19 @@ def _planned_command(
 
 
 # ---------------------------------------------------------------- why nodes stay
+
+
+def _blockers_in_time(state: DisruptionState, rules: Rules) -> Mapping[str, tuple[str, ...]]:
+    """Return every node, with everything that keeps it; none if the time is up before all were looked at."""
+    try:
+        blockers = dict(rules.limit.take(_blockers(state, rules)))
+    except TimeIsUpError:
+        blockers = {}
+    if rules.limit.is_noticed or rules.limit.is_over():
+        # Reasons of half of the nodes would look as if the others were not blocked.
+        rules.limit.is_noticed = True
+        return {}
+    return blockers
 
 
 def _blockers(state: DisruptionState, rules: Rules) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from podium.cli import asking
 from podium.cli.options import time_limit
+from podium.lib.system_clock import SystemClock
 from tests.manifests import node, pod
 from tests.unit.cli.commands import run, write_objects
 
@@ -141,13 +143,38 @@ def test_replicas_placed_in_time_are_an_estimate(tmp_path: Path, monkeypatch: py
     assert json.loads(run(*arguments, "-o", "json").stdout) == {"replicas": 32, "decidesAs": "1.37"}
 
 
-def test_reading_the_cluster_counts(tmp_path: Path) -> None:
+class Clock(SystemClock):
+    """A clock that stands still until the test puts it forward."""
+
+    now_s = 0.0
+
+    def monotonic(self) -> float:
+        return Clock.now_s
+
+
+def test_the_time_counts_once_the_cluster_has_been_read(cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read_slowly(nodes: int, pods: int) -> None:
+        assert (nodes, pods) == (5, 1)
+        Clock.now_s += 50.0
+
+    monkeypatch.setattr(time_limit, "SystemClock", Clock)
+    monkeypatch.setattr(Clock, "now_s", 0.0)
+    monkeypatch.setattr(asking, "note_size", read_slowly)
+    arguments = ("why", "web", "-f", cluster, "--fix", "--time-limit", "10s", "-o", "json")
+    result = run(*arguments)
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["fixes"]
+
+
+def test_reading_the_cluster_has_a_limit_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time_limit, "_READING_S_MIN", 0.001)
     nodes = [node("n", labels={f"label-{number}": "x" for number in range(20_000)})]
     result = run(
         "why", "web", "-f", write_objects(tmp_path / "c.yaml", *nodes * 20), "--time-limit", "1ms", "-o", "json"
     )
     assert result.exit_code == 1
     assert json.loads(result.stdout)["facts"] == []
+    assert "the time limit of 0.001 s for reading the cluster is over" in result.stderr
 
 
 def test_whoever_reads_the_answer_may_take_any_time(cluster: Path) -> None:

@@ -1,6 +1,7 @@
 import pytest
 
-from podium.engine.derivation.budgets import Budget
+from podium.engine.derivation.budgets import Budget, Budgets
+from podium.engine.derivation.control_objects import ControlObjects
 from tests import workload_manifests
 from tests.builders import pod
 
@@ -84,3 +85,25 @@ def test_a_budget_without_a_selector_covers_nothing_and_a_broken_one_is_ignored(
     assert Budget.of(manifest) is None
     manifest["spec"]["selector"] = "app=web"
     assert Budget.of(manifest) is None
+
+
+def test_budgets_that_cover_a_pod_are_read_anew_once_they_have_changed():
+    first, other = workload_manifests.budget(WEB, maxUnavailable=1), workload_manifests.budget({"app": "api"}, "api")
+    objects = ControlObjects([first, other])
+    budgets = Budgets(objects)
+    (web,) = _pods(1)
+    assert [budget.key for budget in budgets.covering(web)] == ["default/budget"]
+    assert budgets.covering(pod("alone", labels={"app": "x"})) == ()
+    objects.put(workload_manifests.budget(WEB, "second", maxUnavailable=1))
+    budgets.refresh("default")
+    assert [budget.key for budget in budgets.covering(web)] == ["default/budget", "default/second"]
+    objects.drop("PodDisruptionBudget", "default/budget")
+    objects.drop("PodDisruptionBudget", "default/second")
+    budgets.refresh("default")
+    assert budgets.covering(web) == ()
+
+
+def test_a_budget_that_cannot_be_read_covers_nothing():
+    broken = workload_manifests.budget(WEB, "broken")
+    broken["spec"]["selector"] = {"matchExpressions": 1}
+    assert Budgets(ControlObjects([broken])).covering(_pods(1)[0]) == ()

@@ -8,7 +8,8 @@ import statistics
 import pytest
 
 from podium.provisioner.disruption.disruption_state import DisruptionState
-from podium.provisioner.disruption.searches import Search
+from podium.provisioner.disruption.searches import SEARCHES, Search
+from podium.provisioner.disruption.simulation import Simulator
 from podium.provisioner.reports.consolidation_plan import ConsolidationOptions, ConsolidationPlan, plan_consolidation
 from tests.gang_manifests import UPSTREAM, group
 from tests.looks import after_looks
@@ -172,14 +173,39 @@ def test_commands_found_in_time_are_the_first_of_all_and_partial() -> None:
         node_pool(requirements=ON_DEMAND),
     )
     every = plan_consolidation(state)
-    for looks in range(4):
+    counts = set()
+    for looks in range(30):
         limit = after_looks(looks)
         partial_plan = plan_consolidation(state, limit=limit)
+        count = len(partial_plan.commands)
         assert [command.nodes for command in partial_plan.commands] == [
-            command.nodes for command in every.commands[:looks]
+            command.nodes for command in every.commands[:count]
         ]
-        assert (partial_plan.is_partial, limit.is_noticed, partial_plan.as_dict()["partial"]) == (True, True, True)
-    assert "partial" not in every.as_dict()
+        assert partial_plan.is_partial == limit.is_noticed == (partial_plan.as_dict().get("partial") is True)
+        assert partial_plan.is_partial or partial_plan.blockers == every.blockers
+        counts.add((count, partial_plan.is_partial))
+    assert counts >= {(0, True), (1, True), (len(every.commands), False)}
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_a_search_ends_between_two_simulations(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
+    # None of them can go: all of their pods need a whole node.
+    state = state_of(
+        *(machine(f"n{number}", 8) for number in range(6)),
+        [pod(f"p{number}", node=f"n{number}", cpu="7500m") for number in range(6)],
+        node_pool(requirements=ON_DEMAND),
+    )
+    simulated: list[int] = []
+    without = Simulator.without
+    monkeypatch.setattr(
+        Simulator, "without", lambda *args, **options: [simulated.append(1), without(*args, **options)][1]
+    )
+    options = ConsolidationOptions(search=search)
+    plan_consolidation(state, options, after_looks(3))
+    count_in_time = len(simulated)
+    simulated.clear()
+    plan_consolidation(state, options)
+    assert count_in_time < 4 < len(simulated)
 
 
 def _gang(min_count: int) -> list[Document]:
