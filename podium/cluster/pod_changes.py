@@ -27,3 +27,12 @@ PodChanges: TypeAlias = ChangeLog[PodChange]
 def undone(changes: Sequence[PodChange]) -> Iterable[PodChange]:
     """Return the changes that undo these, the latest first."""
     return (PodChange(row, pod, -sign) for row, pod, sign in reversed(changes))
+
+
+def looks_the_same(former_pod: Pod, pod: Pod) -> bool:
+    """Return True if nothing has changed that an index depends on: labels, terms, volumes, termination."""
+    return (
+        former_pod.spec is pod.spec
+        and former_pod.metadata.labels == pod.metadata.labels
+        and former_pod.is_terminating == pod.is_terminating
+    )

@@ -6,6 +6,8 @@ others are remembered with the specs (`podium.cluster.pod_usage`), and are not k
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from podium.cluster.pod_usage import PodUsage, usual_usage
 from podium.objects.core import Pod
 
@@ -25,6 +27,12 @@ class PodUsages:
             if usage is not None:
                 return usage
         return usual_usage(pod.spec)
+
+    def of_each(self, rows: Iterable[int], pods: Iterable[Pod]) -> list[PodUsage]:
+        """Return the usage of each pod on its row."""
+        if self._unusual:
+            return [*map(self.of, rows, pods)]
+        return [usual_usage(pod.spec) for pod in pods]
 
     def put(self, row: int, pod: Pod, usage: PodUsage) -> None:
         """Note the usage of a pod on the row, in place of an earlier one."""

@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from podium.cluster import IntArray, Rows, Snapshot
 from podium.cluster.snapshot import BoolArray
@@ -59,11 +59,16 @@ class NodesDryRun(Protocol):
     Raises: `ScheduleError` from `statuses` and `fits`, if a filter fails.
     """
 
+    @property
+    def snapshot(self) -> Snapshot:
+        """The nodes and pods without the changes of the dry run."""
+
+    @property
+    def nominated_pods(self) -> Mapping[int, tuple[Pod, ...]]:
+        """The pods nominated to each node that has any, and that count for the incoming pod. Never changed."""
+
     def name(self, row: int) -> str:
         """Return the node's name."""
-
-    def bases(self, rows: Sequence[int]) -> Bases:
-        """Return what each row's answer depends on besides the pod's spec: identical objects, identical answer."""
 
     def pods(self, row: int) -> Mapping[str, Pod]:
         """Return the pods of a node by uid, without the changes of the dry run."""
@@ -93,10 +98,6 @@ class NodesDryRun(Protocol):
 
         Shape: one entry per row of `rows`.
         """
-
-
-Bases: TypeAlias = tuple[Sequence[object], Sequence[object], Sequence[tuple[object, ...]]]
-"""The node of each row, the pods on it, and the pods nominated to it."""
 
 
 class FilteredNodes(Protocol):

@@ -10,10 +10,9 @@ Differs: nodes are tried one after the other in one fork, each change being undo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
-from itertools import repeat
 from weakref import ref
 
 import numpy as np
@@ -23,7 +22,6 @@ from podium.cluster.pod_usage import PodUsage
 from podium.cluster.snapshot import BoolArray
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.dry_runs import NodeDryRun
-from podium.framework.contract.post_filter import Bases
 from podium.framework.contract.status import Code, PluginError, ScheduleError, Status, error_status
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.filter_chain import FilterChain
@@ -91,14 +89,15 @@ class ForkedNodesDryRun:
         self._outside = self._filters = self._usage_filters = filters
         self._snapshot = snapshot
 
-    def bases(self, rows: Sequence[int]) -> Bases:
-        """Return the node of each row, the pods on it, and the pods nominated to it."""
-        nodes, pods, nominated_pods = self._snapshot.nodes, self._snapshot.pods, self._outside.nominated_pods
-        return (
-            [*map(nodes.__getitem__, rows)],
-            [*map(pods.__getitem__, rows)],
-            [*map(nominated_pods.get, rows, repeat(()))],
-        )
+    @property
+    def snapshot(self) -> Snapshot:
+        """The nodes and pods without the changes of the dry run."""
+        return self._snapshot
+
+    @property
+    def nominated_pods(self) -> Mapping[int, tuple[Pod, ...]]:
+        """The pods nominated to each node that has any, and that count for the incoming pod."""
+        return self._outside.nominated_pods
 
     def name(self, row: int) -> str:
         """Return the node's name."""
@@ -110,7 +109,7 @@ class ForkedNodesDryRun:
 
     def usage_of(self, rows: Iterable[int], pods: Iterable[Pod]) -> IntArray:
         """Return the usage that each pod adds to its node."""
-        return self._snapshot.usage_of(list(map(self._snapshot.pod_usage, rows, pods)))
+        return self._snapshot.usage_of(self._snapshot.pod_usages(rows, pods))
 
     def start(self, rows: Rows, usage: IntArray) -> None:
         """Begin with these rows, without the usage."""

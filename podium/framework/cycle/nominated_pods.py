@@ -65,11 +65,43 @@ class Nominations(Protocol):
         """Return the nominations to one node, in their order."""
 
 
-class RowsOfNominations(NamedTuple):
+class UsageOnRows(NamedTuple):
+    """What nominated pods will add to the usage of their nodes, on each row that has any.
+
+    Shape: `amounts` has a row for each usage column of the snapshot, and a column for each of `rows`.
+    """
+
+    rows: Rows
+    amounts: IntArray
+
+    @classmethod
+    def of(cls, usages: Mapping[int, Sequence[PodUsage]], snapshot: Snapshot) -> Self:
+        """Return the sums of these usages, by row."""
+        counts = [*map(len, usages.values())]
+        amounts = snapshot.usage_of([*chain.from_iterable(usages.values())])
+        if len(counts) < amounts.shape[1]:
+            amounts = np.add.reduceat(amounts, np.cumsum(counts) - counts, axis=1)
+        return cls(np.fromiter(usages, np.intp, len(usages)), amounts)
+
+    def updated(self, rows: Iterable[int], usages: Mapping[int, Sequence[PodUsage]], snapshot: Snapshot) -> Self:
+        """Return the sums after a change on some rows, given the usages on all."""
+        is_changed = np.zeros(len(snapshot.nodes), np.bool_)
+        is_changed[[*rows]] = True
+        stays = ~is_changed[self.rows]
+        new = type(self).of({row: usages[row] for row in rows if row in usages}, snapshot)
+        kept_rows, kept_amounts = self.rows[stays], self.amounts.compress(stays, axis=1)
+        return type(self)(np.concatenate((kept_rows, new.rows)), np.concatenate((kept_amounts, new.amounts), axis=1))
+
+
+class RowsOfNominations:
     """Nominated pods, and their usages, by row. Never changed."""
 
-    pods: Mapping[int, tuple[Pod, ...]]
-    usages: Mapping[int, tuple[PodUsage, ...]]
+    __slots__ = ("_usage", "pods", "usages")
+
+    def __init__(self, pods: Mapping[int, tuple[Pod, ...]], usages: Mapping[int, tuple[PodUsage, ...]]) -> None:
+        self.pods = pods
+        self.usages = usages
+        self._usage: UsageOnRows | None = None
 
     @classmethod
     def of(cls, nominations: Sequence[Nomination], snapshot: Snapshot) -> Self:
@@ -82,6 +114,27 @@ class RowsOfNominations(NamedTuple):
             {row: tuple(nomination.pod for nomination in row_nominations) for row, row_nominations in by_row.items()},
             {row: tuple(item.pod_usage for item in row_nominations) for row, row_nominations in by_row.items()},
         )
+
+    def usage(self, snapshot: Snapshot) -> UsageOnRows:
+        """Return the sums of the usages by row, in the columns of this snapshot, always the same one."""
+        if self._usage is None:
+            self._usage = UsageOnRows.of(self.usages, snapshot)
+        return self._usage
+
+    def updated(self, rows: Mapping[int, Sequence[Nomination]], snapshot: Snapshot) -> RowsOfNominations:
+        """Return the nominations after those to some rows have changed; they may have none any more."""
+        pods, usages = dict(self.pods), dict(self.usages)
+        for row, row_nominations in rows.items():
+            if row_nominations:
+                pods[row] = tuple(nomination.pod for nomination in row_nominations)
+                usages[row] = tuple(nomination.pod_usage for nomination in row_nominations)
+            else:
+                pods.pop(row, None)
+                usages.pop(row, None)
+        nominations = RowsOfNominations(pods, usages)
+        if self._usage is not None:
+            nominations._usage = self._usage.updated(rows, usages, snapshot)
+        return nominations
 
 
 NO_NOMINATIONS: Final = RowsOfNominations({}, {})
@@ -108,25 +161,11 @@ class NominationsByRow:
         if node_names is None:
             self._rows = RowsOfNominations.of(nominations.all(), snapshot)
         elif node_names:
-            self._rows = self._with_changes(nominations, dict.fromkeys(node_names), snapshot)
+            rows = {name: row for name in node_names if (row := snapshot.row_of.get(name)) is not None}
+            changes_by_row = {row: nominations.on_node(name) for name, row in rows.items()}
+            self._rows = self._rows.updated(changes_by_row, snapshot)
         self._snapshot, self._nodes_seen, self._seen = snapshot, snapshot.node_changes.end, changes.end
         return self._rows
-
-    def _with_changes(
-        self, nominations: Nominations, node_names: Iterable[str], snapshot: Snapshot
-    ) -> RowsOfNominations:
-        pods, usages = dict(self._rows.pods), dict(self._rows.usages)
-        for node_name in node_names:
-            row = snapshot.row_of.get(node_name)
-            if row is None:
-                continue
-            if row_nominations := nominations.on_node(node_name):
-                pods[row] = tuple(nomination.pod for nomination in row_nominations)
-                usages[row] = tuple(nomination.pod_usage for nomination in row_nominations)
-            else:
-                pods.pop(row, None)
-                usages.pop(row, None)
-        return RowsOfNominations(pods, usages)
 
 
 class NominatedAhead:
@@ -161,31 +200,19 @@ class NominatedAhead:
     def column(self) -> BoolArray:
         """By row, whether any pod is nominated to the node. Shape: one entry per row of the snapshot."""
         column = np.zeros(len(self._snapshot.nodes), np.bool_)
-        column[self._rows] = True
+        column[[*self._by_row.pods]] = True
         return column
-
-    @cached_property
-    def _rows(self) -> Rows:
-        return np.fromiter(self._by_row.pods, np.intp, len(self._by_row.pods))
-
-    @cached_property
-    def _row_of_each(self) -> Rows:
-        usages = self._by_row.usages.values()
-        return np.repeat(self._rows, np.fromiter(map(len, usages), np.intp, len(usages)))
-
-    @cached_property
-    def _usage(self) -> IntArray:
-        return self._snapshot.usage_of([*chain.from_iterable(self._by_row.usages.values())])
 
     def counting_fork(self, snapshot: Snapshot) -> Snapshot:
         """Return a fork of that snapshot where the nominated pods count in the usage of their nodes, and no others."""
-        world = snapshot.fork_usage(self._rows)
-        world.add_usage(self._row_of_each, self._usage)
-        return world
+        return snapshot.fork_usage(*self._by_row.usage(self._snapshot))
 
     def counting_fork_of(self, rows: Rows, snapshot: Snapshot) -> Snapshot:
         """Return the same for some rows, whether pods are nominated to them or not."""
-        is_counted = np.isin(self._row_of_each, rows)
+        rows_of_nominated, amounts = self._by_row.usage(self._snapshot)
+        is_asked = np.zeros(len(snapshot.nodes), np.bool_)
+        is_asked[rows] = True
+        is_counted = is_asked[rows_of_nominated]
         world = snapshot.fork_usage(rows)
-        world.add_usage(self._row_of_each[is_counted], self._usage[:, is_counted])
+        world.add_usage(rows_of_nominated[is_counted], amounts.compress(is_counted, axis=1))
         return world

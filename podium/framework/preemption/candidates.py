@@ -17,12 +17,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import compress
 from math import inf
 from operator import attrgetter
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar
 
+import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from podium.config import NEWEST, PreemptionRules
 from podium.framework.contract.status import Code, Status
@@ -33,6 +34,11 @@ from podium.objects.times import time_or_none
 from podium.objects.unreadable import UnreadableBudget
 from podium.objects.workloads import PodDisruptionBudget, PodDisruptionBudgetStatus
 
+Costs: TypeAlias = NDArray[np.float64]
+"""What candidates cost. Shape: one row per number of `Candidate.cost`, one column per candidate."""
+
+COST_ROWS: Final = 6
+VIOLATIONS, COUNT, _FIRST_START, _IS_ONE_PENDING = 0, 3, 4, 5
 _PRIORITY_OFFSET: Final = 1 << 31
 """Added to every priority to make it positive, so that more victims never cost less than fewer of the same priority."""
 _ALLOWS_NOTHING: Final = PodDisruptionBudgetStatus()
@@ -72,28 +78,39 @@ class Importance:
 
     def below(self, pod: Pod, pods: Iterable[Pod]) -> list[Pod]:
         """Return the pods of lower priority than the pod: its potential victims. Raises: as `is_protected`."""
-        priority = pod.priority
-        return [candidate for candidate in pods if candidate.priority < priority and not self._is_protected(candidate)]
+        priority, is_protected = pod.priority, self._is_protected
+        return [other for other in pods if (other.spec.priority or 0) < priority and not is_protected(other)]
 
     def started_s(self, pod: Pod) -> float:
         """Return the pod's start time; now, if it has not started or its start time cannot be parsed."""
         start_s = started_s(pod)
         return self._now_s if start_s is None else start_s
 
-    def first_start_s(self, candidate: Candidate) -> float:
-        """Return the earliest start time among the victims of the highest priority."""
-        first_s, is_one_pending = candidate.first_start
-        return min(first_s, self._now_s) if is_one_pending else first_s
-
-    def starts_later(self, pod: Pod) -> bool:
-        """Return True if the pod's start time is in the future, because another machine's clock is ahead."""
-        return self.started_s(pod) > self._now_s
+    def first_starts_s(self, costs: Costs) -> NDArray[np.float64]:
+        """Return the earliest start time among the victims of the highest priority. Shape: one for each candidate."""
+        first_s = costs[_FIRST_START]
+        return np.where(costs[_IS_ONE_PENDING] > 0.0, np.minimum(first_s, self._now_s), first_s)
 
     def order(self, pods: Iterable[Pod]) -> list[Pod]:
         """Return the pods, the most important first."""
-        # The same as `started_s`, without another call for each of many thousand pods.
+        return self.lasting_order([*pods])[0]
+
+    def lasting_order(self, pods: list[Pod]) -> tuple[list[Pod], bool]:
+        """Return the pods, the most important first; and whether this order lasts.
+
+        A pod's start time may be in the future, if another machine's clock is ahead: then the order changes as time
+        passes. A pod without one starts now.
+        """
+        if not pods:
+            return pods, True
         now_s = self._now_s
-        return sorted(pods, key=lambda pod: (-pod.priority, now_s if (start_s := started_s(pod)) is None else start_s))
+        # The same as `started_s`, without another call for each of many thousand pods.
+        keys = [(-(pod.spec.priority or 0), now_s if (start_s := started_s(pod)) is None else start_s) for pod in pods]
+        # The pods of a node have often started together.
+        if keys.count(keys[0]) == len(keys):
+            return pods, keys[0][1] <= now_s
+        ranks = sorted(range(len(keys)), key=keys.__getitem__)
+        return [pods[rank] for rank in ranks], all(start_s <= now_s for _, start_s in keys)
 
 
 def is_leaving(pod: Pod) -> bool:
@@ -237,43 +254,69 @@ class Candidate:
     """A node that the pod would fit on without these victims, the most important one first.
 
     `cost` compares candidates, lower is better, and the first difference decides: violated budgets; the priority of
-    the most important victim; the sum of priorities; the number of victims. `first_start` is when the first of the
-    victims of the highest priority started, and whether one of them has not.
+    the most important victim; the sum of priorities; the number of victims. Its last two numbers are when the first of
+    the victims of the highest priority started, and 1 if one of them has not; the latest of these is best.
     """
 
     node_name: str
     victims: tuple[Pod, ...]
     violations: int
-    cost: tuple[int, ...] = field(init=False, repr=False, compare=False)
-    first_start: tuple[float, bool] = field(init=False, repr=False, compare=False)
+    cost: tuple[float, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Compute the cost now, while the victims are in the processor's cache."""
-        priorities = [victim.priority for victim in self.victims]
-        count = len(priorities)
-        cost = (self.violations, priorities[0], sum(priorities) + count * _PRIORITY_OFFSET, count)
-        object.__setattr__(self, "cost", cost)
-        highest = max(priorities)
-        each_s = zip(map(started_s, self.victims), priorities, strict=True)
-        starts_s = {start_s for start_s, priority in each_s if priority == highest}
+        priorities = [victim.spec.priority or 0 for victim in self.victims]
+        count, highest = len(priorities), max(priorities)
+        if priorities.count(highest) == count:
+            starts_s = {*map(started_s, self.victims)}
+        else:
+            each = zip(self.victims, priorities, strict=True)
+            starts_s = {started_s(victim) for victim, priority in each if priority == highest}
         first_s = min((start_s for start_s in starts_s if start_s is not None), default=inf)
-        object.__setattr__(self, "first_start", (first_s, None in starts_s))
+        # Exact as floats: the sums stay below 2**53 up to two million victims.
+        priority_sum = sum(priorities) + count * _PRIORITY_OFFSET
+        cost = self.violations, priorities[0], priority_sum, count, first_s, float(None in starts_s)
+        object.__setattr__(self, "cost", cost)
 
 
-_cost, _first_start = attrgetter("cost"), attrgetter("first_start")
+_cost = attrgetter("cost")
 
 
-def choose(candidates: Sequence[Candidate], importance: Importance) -> Candidate:
-    """Return the candidate that costs least."""
-    costs = list(map(_cost, candidates))
-    least = min(costs)
-    cheapest = list(compress(candidates, map(least.__eq__, costs)))
-    starts = list(map(_first_start, cheapest))
-    # Hundreds of pods of one Deployment may have started together, and each call takes time.
-    if starts.count(starts[0]) == len(starts):
-        return cheapest[0]
-    # Pods that started last lose the least work.
-    return max(cheapest, key=importance.first_start_s)
+class Candidates:
+    """The candidates of a search in order, with their costs as columns: hundreds are compared for each pod.
+
+    Args:
+        costs: theirs, if they are known already.
+    """
+
+    __slots__ = ("_candidates", "_costs")
+
+    def __init__(self, candidates: Sequence[Candidate], costs: Costs | None = None) -> None:
+        self._candidates = candidates
+        self._costs = costs_of(candidates) if costs is None else costs
+
+    def __len__(self) -> int:
+        """Return the number of candidates."""
+        return len(self._candidates)
+
+    def __iter__(self) -> Iterator[Candidate]:
+        """Return each candidate."""
+        return iter(self._candidates)
+
+    def cheapest(self, importance: Importance) -> Candidate:
+        """Return the candidate that costs least."""
+        positions = np.arange(len(self._candidates))
+        for row in self._costs[: COUNT + 1]:
+            values = row[positions]
+            positions = positions[values == values.min()]
+        # Pods that started last lose the least work; among equals the first candidate is taken.
+        latest = importance.first_starts_s(self._costs[:, positions]).argmax()
+        return self._candidates[positions[latest]]
+
+
+def costs_of(candidates: Iterable[Candidate]) -> Costs:
+    """Return the costs of these candidates. Shape: one column per candidate."""
+    return np.array([*map(_cost, candidates)], np.float64).reshape(-1, COST_ROWS).T
 
 
 def errors_of(statuses: Iterable[Status]) -> str:

@@ -7,31 +7,47 @@ Source: kubernetes pkg/scheduler/framework/preemption/preemption.go (DryRunPreem
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
-from typing import Final
+from itertools import chain
+from typing import Final, cast
+
+import numpy as np
 
 from podium.cluster import Rows
 from podium.framework.contract.post_filter import FilteredNodes
 from podium.framework.contract.status import Status
 from podium.framework.contract.steps import PAUSE, Steps
-from podium.framework.preemption.candidates import Budgets, Candidate, Importance
+from podium.framework.preemption.candidates import (
+    COST_ROWS,
+    COUNT,
+    VIOLATIONS,
+    Budgets,
+    Candidate,
+    Candidates,
+    Costs,
+    Importance,
+)
 from podium.framework.preemption.unit_victims import UnitsByNode, select_units
 from podium.framework.preemption.victim_cache import VictimCache
-from podium.framework.preemption.victims import VictimSelection, potential_victims, select_victims
+from podium.framework.preemption.victims import Selections, VictimSelection, potential_victims, select_victims
 from podium.objects.core import Pod
 
 _BATCH_MIN: Final = 32
-_violations = attrgetter("violations")
 
 
 @dataclass(frozen=True, slots=True)
 class DryRunResult:
-    """The candidates, those that violate no budget first, and the status of each row that is not a candidate."""
+    """The candidates, those that violate no budget first, and the answers of the rows that were tried."""
 
-    candidates: tuple[Candidate, ...]
-    rejections: dict[int, Status]
+    candidates: Candidates
+    tried: Sequence[tuple[Rows, Sequence[VictimSelection]]]
+
+    @property
+    def rejections(self) -> dict[int, Status]:
+        """The status of each row that is not a candidate. Cost: one step for each row; only failures need it."""
+        pairs = chain.from_iterable(zip(rows.tolist(), answers, strict=True) for rows, answers in self.tried)
+        return {row: answer for row, answer in pairs if isinstance(answer, Status)}
 
 
 def dry_run_preemption(
@@ -58,21 +74,22 @@ def dry_run_preemption(
     while start < len(rows):
         # As many rows as candidates are still needed, since more would only cost time; but never a tiny batch.
         batch_size = max(goal - collection.count, _BATCH_MIN)
-        batch = rows[start : start + (batch_size if dry_run is not None else 1)].tolist()
+        batch = rows[start : start + (batch_size if dry_run is not None else 1)]
         start += len(batch)
+        row = int(batch[0])
         if dry_run is not None:
-            answers = yield from victim_cache.select_victims(dry_run, batch, pod, budgets, importance)
+            selections = yield from victim_cache.select_victims(dry_run, batch, pod, budgets, importance)
         elif units is not None:
-            with nodes.dry_run(batch[0]) as node_dry_run:
-                answers = [select_units(node_dry_run, units.below(pod, batch[0]), budgets)]
+            with nodes.dry_run(row) as node_dry_run:
+                selections = Selections.of([select_units(node_dry_run, units.below(pod, row), budgets)])
             yield PAUSE
-        elif isinstance(status := potential_victims(pod, nodes.pods(batch[0]), importance), Status):
+        elif isinstance(status := potential_victims(pod, nodes.pods(row), importance), Status):
             # The node has no potential victims. Skip the dry run, which would first copy the state of all plugins.
-            answers = [status]
+            selections = Selections.of([status])
         else:
-            answers = [_dry_run_row(nodes, batch[0], pod, budgets, importance)]
+            selections = Selections.of([_dry_run_row(nodes, row, pod, budgets, importance)])
             yield PAUSE
-        if collection.add(batch, answers):
+        if collection.add(batch, selections):
             break
     return collection.result()
 
@@ -82,46 +99,65 @@ class Collection:
 
     def __init__(self, goal: int) -> None:
         self._goal = goal
-        self._non_violating: list[Candidate] = []
-        self._violating: list[Candidate] = []
-        self._rejections: dict[int, Status] = {}
+        self._non_violating, self._violating = _Part(), _Part()
+        self._tried: list[tuple[Rows, Sequence[VictimSelection]]] = []
 
     @property
     def count(self) -> int:
         """The number of candidates."""
-        return len(self._non_violating) + len(self._violating)
+        return len(self._non_violating.candidates) + len(self._violating.candidates)
 
-    def add(self, rows: Sequence[int], answers: Sequence[VictimSelection]) -> bool:
-        """Add the answers of these rows up to the goal; return True once it is reached."""
-        candidates = [answer for answer in answers if type(answer) is Candidate]
-        missing = self._goal - self.count - len(candidates)
-        # The usual batch of hundreds: no budget is violated, and the goal is not reached before its last row.
-        if (missing > 0 or (missing == 0 and candidates[-1] is answers[-1])) and not any(map(_violations, candidates)):
-            self._non_violating += candidates
-            if len(candidates) < len(answers):
-                pairs = zip(rows, answers, strict=True)
-                self._rejections.update([(row, answer) for row, answer in pairs if type(answer) is Status])
-            return self._is_enough()
-        return self._add_singly(rows, answers)
+    def add(self, rows: Rows, selections: Selections) -> bool:
+        """Add the selections of these rows up to the goal; return True once it is reached."""
+        answers, costs = selections.answers, selections.costs
+        if np.count_nonzero(costs[VIOLATIONS]):
+            return self._add_singly(rows, selections)
+        # The usual batch of hundreds: no budget is violated.
+        positions = costs[COUNT].nonzero()[0]
+        missing = max(self._goal - self.count, 1)
+        if len(positions) >= missing:
+            positions = positions[:missing]
+            end = int(positions[-1]) + 1
+            rows, answers = rows[:end], answers[:end]
+        self._tried.append((rows, answers))
+        self._non_violating.add(map(answers.__getitem__, positions.tolist()), costs[:, positions])
+        return self._is_enough()
 
-    def _add_singly(self, rows: Sequence[int], answers: Sequence[VictimSelection]) -> bool:
-        for row, answer in zip(rows, answers, strict=True):
+    def _add_singly(self, rows: Rows, selections: Selections) -> bool:
+        for position, answer in enumerate(selections.answers):
+            self._tried.append((rows[position : position + 1], [answer]))
             if isinstance(answer, Status):
-                self._rejections[row] = answer
                 continue
-            candidates = self._violating if answer.violations else self._non_violating
-            if len(candidates) < self._goal:
-                candidates.append(answer)
+            part = self._violating if answer.violations else self._non_violating
+            if len(part.candidates) < self._goal:
+                part.add([answer], selections.costs[:, position : position + 1])
             if self._is_enough():
                 return True
         return False
 
     def _is_enough(self) -> bool:
-        return bool(self._non_violating) and self.count >= self._goal
+        return bool(self._non_violating.candidates) and self.count >= self._goal
 
     def result(self) -> DryRunResult:
         """Return what was added, the candidates that violate no budget first."""
-        return DryRunResult((*self._non_violating, *self._violating), self._rejections)
+        parts = self._non_violating, self._violating
+        costs = np.concatenate([np.empty((COST_ROWS, 0)), *parts[0].costs, *parts[1].costs], axis=1)
+        return DryRunResult(Candidates([*parts[0].candidates, *parts[1].candidates], costs), self._tried)
+
+
+class _Part:
+    """Candidates, and their costs as they came."""
+
+    __slots__ = ("candidates", "costs")
+
+    def __init__(self) -> None:
+        self.candidates: list[Candidate] = []
+        self.costs: list[Costs] = []
+
+    def add(self, candidates: Iterable[VictimSelection], costs: Costs) -> None:
+        """Add candidates."""
+        self.candidates += cast("Iterable[Candidate]", candidates)
+        self.costs.append(costs)
 
 
 def _dry_run_row(nodes: FilteredNodes, row: int, pod: Pod, budgets: Budgets, importance: Importance) -> VictimSelection:

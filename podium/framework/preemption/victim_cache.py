@@ -3,21 +3,30 @@
 Owns which dry run results are cached, and for how long. A result depends on the pod's spec, the node, the pods on it,
 the pods nominated to it, and the disruption budgets; it is reused while all of these are unchanged.
 
-Cost: comparing the identities of the objects that a node's result depends on.
+Cost: one step for each node that has changed since the last pod of the spec, and for each node with nominated pods.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, compress
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import compress
 from operator import is_, is_not
 from typing import Final, cast
 
-from podium.framework.contract.post_filter import Bases, NodesDryRun
-from podium.framework.contract.status import Code
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster import Rows
+from podium.cluster.changed_rows import ReplacedRows
+from podium.framework.contract.post_filter import NodesDryRun
 from podium.framework.contract.steps import PAUSE, Steps
-from podium.framework.preemption.candidates import Budgets, Candidate, Importance
-from podium.framework.preemption.victims import VictimSelection, select_victims_of_many
+from podium.framework.preemption.candidates import COST_ROWS, Budgets, Costs, Importance
+from podium.framework.preemption.victims import (
+    Selections,
+    VictimSelection,
+    costs_of_selections,
+    select_victims_of_many,
+)
 from podium.framework.profile.signature_cache import depends_on_spec_only
 from podium.objects.core import Pod, PodSpec
 from podium.objects.workloads import PodDisruptionBudget
@@ -27,41 +36,49 @@ _PODS_AT_ONCE: Final = 2_000
 """How many pods on the tried nodes make one stretch of work without a pause, about 10 ms."""
 
 
-class _Selections:
-    """The cached results of one spec by row, None where there is none, and the objects that they depend on."""
+class _Cached:
+    """The results of one spec by row, with what candidates among them cost.
 
-    __slots__ = ("answers", "nodes", "nominated_pods", "pods", "spec")
+    Attributes:
+        is_valid: whether the row has a result that still holds.
+    """
+
+    __slots__ = ("_answers", "_costs", "_nominated_pods", "_rows", "is_valid", "spec")
 
     def __init__(self, spec: PodSpec) -> None:
         self.spec = spec
-        self.nodes: list[object] = []
-        self.pods: list[object] = []
-        self.nominated_pods: list[tuple[object, ...]] = []
-        self.answers: list[VictimSelection | None] = []
+        self.is_valid: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._answers: list[VictimSelection | None] = []
+        self._costs: Costs = np.zeros((COST_ROWS, 0))
+        self._rows = ReplacedRows()
+        self._nominated_pods: Mapping[int, tuple[Pod, ...]] = {}
 
-    def valid(self, rows: Sequence[int], bases: Bases) -> list[VictimSelection | None]:
-        """Return the result of each row; None if there is none that is still valid."""
-        missing = max(rows) + 1 - len(self.answers)
+    def follow(self, dry_run: NodesDryRun) -> None:
+        """Drop the results of rows that have changed since the last call."""
+        missing = len(dry_run.snapshot.nodes) - len(self._answers)
         if missing > 0:
-            self.nodes += [None] * missing
-            self.pods += [None] * missing
-            self.nominated_pods += [()] * missing
-            self.answers += [None] * missing
-        nodes, pods, nominated_pods = bases
-        answers = [*map(self.answers.__getitem__, rows)]
+            self._answers += [None] * missing
+            self.is_valid = np.append(self.is_valid, np.zeros(missing, np.bool_))
+            self._costs = np.append(self._costs, np.zeros((COST_ROWS, missing)), axis=1)
         # No step of Python is taken for an unchanged row: there are hundreds of them in each attempt.
-        for position in chain(_changed_positions(nodes, self.nodes, rows), _changed_positions(pods, self.pods, rows)):
-            answers[position] = None
-        for position in _changed_positions(nominated_pods, self.nominated_pods, rows):
-            if not _are_same(self.nominated_pods[rows[position]], nominated_pods[position]):
-                answers[position] = None
-        return answers
+        self.is_valid[self._rows.take(dry_run.snapshot)] = False
+        former, current = self._nominated_pods, dry_run.nominated_pods
+        if current is not former:
+            others = compress(current, map(is_not, current.values(), map(former.get, current)))
+            changed = [row for row in others if not _are_same(former.get(row, ()), current[row])]
+            self.is_valid[[*changed, *(former.keys() - current.keys())]] = False
+            self._nominated_pods = current
 
-    def put(self, row: int, position: int, bases: Bases, answer: VictimSelection | None) -> None:
-        """Keep the result of a row, of which the bases have that position."""
-        nodes, pods, nominated_pods = bases
-        self.nodes[row], self.pods[row] = nodes[position], pods[position]
-        self.nominated_pods[row], self.answers[row] = nominated_pods[position], answer
+    def of(self, rows: Rows) -> tuple[list[VictimSelection | None], Costs]:
+        """Return the results of these rows, valid or not, and what they cost."""
+        return [*map(self._answers.__getitem__, rows.tolist())], self._costs[:, rows]
+
+    def put(self, dry_run: NodesDryRun, rows: Rows, answers: Sequence[VictimSelection], costs: Costs) -> None:
+        """Keep the results of these rows, unless another cluster was followed meanwhile."""
+        if self._rows.snapshot is dry_run.snapshot and self._nominated_pods is dry_run.nominated_pods:
+            for row, answer in zip(rows.tolist(), answers, strict=True):
+                self._answers[row] = answer
+            self._costs[:, rows], self.is_valid[rows] = costs, True
 
 
 class VictimCache:
@@ -69,70 +86,56 @@ class VictimCache:
 
     def __init__(self) -> None:
         self._budgets: list[PodDisruptionBudget] = []
-        self._by_spec: dict[int, _Selections] = {}
+        self._by_spec: dict[int, _Cached] = {}
 
     def select_victims(
         self,
         dry_run: NodesDryRun,
-        rows: Sequence[int],
+        rows: Rows,
         pod: Pod,
         budgets: Budgets,
         importance: Importance,
-    ) -> Steps[list[VictimSelection]]:
-        """Return the answer of `select_victims_of_many`, from the cache where it is still valid."""
-        cache = self._cache_of(pod.spec, budgets) if depends_on_spec_only(pod) else _Selections(pod.spec)
-        bases = dry_run.bases(rows)
-        answers = cache.valid(rows, bases)
-        news = [position for position, answer in enumerate(answers) if answer is None]
-        for part in _in_parts(dry_run, rows, news):
-            part_answers = select_victims_of_many(
-                dry_run, [rows[position_in_part] for position_in_part in part], pod, budgets, importance
-            )
-            for position, victims in zip(part, part_answers, strict=True):
-                answers[position] = victims
-                row = rows[position]
-                lasts = _lasts(victims, dry_run.pods(row).values(), importance)
-                cache.put(row, position, bases, victims if lasts else None)
+    ) -> Steps[Selections]:
+        """Return the answers of `select_victims_of_many`, from the cache where they are still valid."""
+        cache = self._cache_of(pod.spec, budgets) if depends_on_spec_only(pod) else _Cached(pod.spec)
+        cache.follow(dry_run)
+        answers, costs = cache.of(rows)
+        for part in _in_parts(dry_run, rows, np.flatnonzero(~cache.is_valid[rows])):
+            part_rows = rows[part]
+            part_answers, are_lasting = select_victims_of_many(dry_run, part_rows, pod, budgets, importance)
+            costs[:, part] = part_costs = costs_of_selections(part_answers)
+            for position, answer in zip(part.tolist(), part_answers, strict=True):
+                answers[position] = answer
+            if all(are_lasting):
+                cache.put(dry_run, part_rows, part_answers, part_costs)
+            else:
+                lasting = [*compress(part_answers, are_lasting)]
+                cache.put(dry_run, part_rows[are_lasting], lasting, part_costs[:, are_lasting])
             yield PAUSE
-        return cast("list[VictimSelection]", answers)
+        return Selections(cast("list[VictimSelection]", answers), costs)
 
-    def _cache_of(self, spec: PodSpec, budgets: Budgets) -> _Selections:
+    def _cache_of(self, spec: PodSpec, budgets: Budgets) -> _Cached:
         if budgets.all != self._budgets:
             self._budgets = budgets.all
             self._by_spec.clear()
-        cache = self._by_spec.pop(id(spec), None) or _Selections(spec)
+        cache = self._by_spec.pop(id(spec), None) or _Cached(spec)
         self._by_spec[id(spec)] = cache  # the most recently used is last
         if len(self._by_spec) > _SPECS_MAX:
             del self._by_spec[next(iter(self._by_spec))]
         return cache
 
 
-def _changed_positions(current: Sequence[object], former: Sequence[object], rows: Iterable[int]) -> Iterator[int]:
-    """Return the positions of rows with another object than before."""
-    return compress(range(len(current)), map(is_not, current, map(former.__getitem__, rows)))
-
-
-def _in_parts(dry_run: NodesDryRun, rows: Sequence[int], positions: Iterable[int]) -> Iterator[list[int]]:
+def _in_parts(dry_run: NodesDryRun, rows: Rows, positions: Rows) -> Iterator[Rows]:
     """Yield the positions in parts, each with about `_PODS_AT_ONCE` pods on its rows."""
-    part: list[int] = []
-    count = 0
-    for position in positions:
-        part.append(position)
-        count += len(dry_run.pods(rows[position]))
-        if count >= _PODS_AT_ONCE:
-            yield part
-            part, count = [], 0
-    if part:
-        yield part
+    counts = [len(dry_run.pods(row)) for row in rows[positions].tolist()]
+    if sum(counts) <= _PODS_AT_ONCE:
+        if counts:
+            yield positions
+        return
+    before = np.cumsum(counts) - counts
+    yield from np.split(positions, np.flatnonzero(np.diff(before // _PODS_AT_ONCE)) + 1)
 
 
 def _are_same(former: Sequence[object], current: Sequence[object]) -> bool:
     """Return True if these are identical objects. Equality is not enough: equal mappings may differ in their order."""
     return len(former) == len(current) and all(map(is_, former, current))
-
-
-def _lasts(answer: VictimSelection, pods: Iterable[Pod], importance: Importance) -> bool:
-    """Return True if the result stays valid over time: it is not an error, and no pod's start time is in the future."""
-    if isinstance(answer, Candidate):
-        return not any(map(importance.starts_later, pods))
-    return answer.code is not Code.ERROR

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from podium.cluster import IntArray, Rows
 from podium.cluster.snapshot import BoolArray
 from podium.framework.contract.dry_runs import NodeDryRun
 from podium.framework.contract.post_filter import NodesDryRun
-from podium.framework.contract.status import PluginError, ScheduleError, Status, error_status, unresolvable
-from podium.framework.preemption.candidates import Budgets, Candidate, Importance
+from podium.framework.contract.status import Code, PluginError, ScheduleError, Status, error_status, unresolvable
+from podium.framework.preemption.candidates import COST_ROWS, Budgets, Candidate, Costs, Importance
 from podium.objects.core import Pod
 
 NO_VICTIMS: Final = unresolvable("No preemption victims found for incoming pod")
@@ -29,6 +29,29 @@ NO_VICTIMS: Final = unresolvable("No preemption victims found for incoming pod")
 VictimSelection: TypeAlias = Candidate | Status
 """A candidate; or a status: UnschedulableAndUnresolvable if there are no pods of lower priority, the filters'
 rejection if the pod does not fit even without them, or an Error."""
+
+_NO_COST: Final = (0.0,) * COST_ROWS
+
+
+class Selections(NamedTuple):
+    """The answers for some rows, in their order.
+
+    Shape: `costs` has one column per answer, those of statuses are zeros.
+    """
+
+    answers: Sequence[VictimSelection]
+    costs: Costs
+
+    @classmethod
+    def of(cls, answers: Sequence[VictimSelection]) -> Self:
+        """Return these answers with the costs of the candidates among them."""
+        return cls(answers, costs_of_selections(answers))
+
+
+def costs_of_selections(answers: Iterable[VictimSelection]) -> Costs:
+    """Return what the candidates among the answers cost, and zeros for statuses. Shape: one column per answer."""
+    rows = [answer.cost if isinstance(answer, Candidate) else _NO_COST for answer in answers]
+    return np.array(rows, np.float64).reshape(-1, COST_ROWS).T
 
 
 def potential_victims(pod: Pod, pods: Iterable[Pod], importance: Importance) -> list[Pod] | Status:
@@ -85,12 +108,14 @@ def none_needed(node_name: str) -> Status:
 class _Node:
     """A node being tried, and its potential victims in the order in which they may come back.
 
-    The first `violating_count` of them are those whose eviction violates a budget.
+    The first `violating_count` of them are those whose eviction violates a budget. `is_lasting` is whether this order
+    does not change as time passes.
     """
 
     name: str
     pods: list[Pod]
     violating_count: int
+    is_lasting: bool
 
     def answer(self, stays: Sequence[bool], importance: Importance) -> VictimSelection:
         """Return the result, given which of the victims can stay."""
@@ -104,41 +129,45 @@ class _Node:
 
 
 def select_victims_of_many(
-    dry_run: NodesDryRun, rows: Sequence[int], pod: Pod, budgets: Budgets, importance: Importance
-) -> list[VictimSelection]:
-    """Return the answer of `select_victims` for each of the rows.
+    dry_run: NodesDryRun, rows: Rows, pod: Pod, budgets: Budgets, importance: Importance
+) -> tuple[list[VictimSelection], list[bool]]:
+    """Return the answer of `select_victims` for each of the rows, and whether it is not an error and lasts.
 
     Cost: one pass of the usage filters for each turn. There are as many turns as the fullest node has potential
     victims.
     """
-    nodes = [_node(dry_run, row, pod, budgets, importance) for row in rows]
+    row_list = rows.tolist()
+    nodes = [_node(dry_run, row, pod, budgets, importance) for row in row_list]
     positions = [position for position, node in enumerate(nodes) if isinstance(node, _Node)]
     try:
-        statuses, stays = _take_turns(
-            dry_run, np.array(rows, np.intp)[positions], [node for node in nodes if isinstance(node, _Node)]
-        )
+        statuses, stays = _take_turns(dry_run, rows[positions], [node for node in nodes if isinstance(node, _Node)])
     except ScheduleError as error:
-        statuses, stays = dict.fromkeys(rows, error_status(error)), []
+        statuses, stays = dict.fromkeys(row_list, error_status(error)), []
     answers: list[VictimSelection] = []
+    are_lasting: list[bool] = []
     end = 0
-    for row, node in zip(rows, nodes, strict=True):
+    for row, node in zip(row_list, nodes, strict=True):
+        answer: VictimSelection
         if isinstance(node, Status):
-            answers.append(node)
-            continue
-        begin, end = end, end + len(node.pods)
-        if row in statuses:
-            answers.append(statuses[row])
+            answer = node
         else:
-            answers.append(node.answer(stays[begin:end], importance))
-    return answers
+            begin, end = end, end + len(node.pods)
+            answer = statuses[row] if row in statuses else node.answer(stays[begin:end], importance)
+        answers.append(answer)
+        if isinstance(answer, Status):
+            are_lasting.append(answer.code is not Code.ERROR)
+        else:
+            are_lasting.append(node.is_lasting if isinstance(node, _Node) else True)
+    return answers, are_lasting
 
 
 def _node(dry_run: NodesDryRun, row: int, pod: Pod, budgets: Budgets, importance: Importance) -> _Node | Status:
     lower = potential_victims(pod, dry_run.pods(row).values(), importance)
     if isinstance(lower, Status):
         return lower
-    violating, harmless = budgets.split(importance.order(lower))
-    return _Node(dry_run.name(row), violating + harmless, len(violating))
+    pods, is_lasting = importance.lasting_order(lower)
+    violating, harmless = budgets.split(pods)
+    return _Node(dry_run.name(row), violating + harmless, len(violating), is_lasting)
 
 
 def _take_turns(dry_run: NodesDryRun, rows: Rows, nodes: Sequence[_Node]) -> tuple[Mapping[int, Status], list[bool]]:

@@ -15,7 +15,7 @@ from podium.config import Extender
 from podium.framework import contract as fwk
 from podium.framework.cycle.diagnosis import Diagnosis, none_available
 from podium.framework.cycle.extenders import narrow_by_extenders
-from podium.framework.preemption.candidates import Candidate, Importance, choose
+from podium.framework.preemption.candidates import Candidate, Candidates, Importance
 from podium.framework.preemption.victims import NO_VICTIMS
 from podium.objects.core import Pod
 
@@ -24,7 +24,7 @@ _NO_CANDIDATE: Final = "no candidate node for preemption"
 
 
 def best_of(
-    candidates: Sequence[Candidate],
+    candidates: Candidates,
     pod: Pod,
     snapshot: Snapshot,
     extenders: Sequence[Extender],
@@ -49,8 +49,10 @@ def best_of(
             return None, fwk.error_status(f"{prefix}{error}")
         if not victims_left:
             return None, fwk.unschedulable(prefix + _NO_CANDIDATE)
-        candidates = [Candidate(name, victims.pods, victims.violations) for name, victims in victims_left.items()]
-    best = choose(candidates, importance)
+        candidates = Candidates(
+            [Candidate(name, victims.pods, victims.violations) for name, victims in victims_left.items()]
+        )
+    best = candidates.cheapest(importance)
     text = f"found a potential placement for pod on node {best.node_name}, preempting {len(best.victims)} victims"
     message = prefix + text if tells_node else ""
     return fwk.PostFilterResult(best.node_name, best.victims, message, best.violations), None

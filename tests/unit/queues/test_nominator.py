@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from podium.cluster import Cache
+from podium.cluster import Cache, Snapshot
 from podium.framework.cycle.nominated_pods import RowsOfNominations
 from podium.objects.core import Pod
 from podium.queues import Nominator
@@ -158,9 +158,14 @@ def test_whoever_is_ahead_stays_right_as_nominations_of_several_priorities_come_
         ]
 
 
+def sums_by_row(nominations: RowsOfNominations, snapshot: Snapshot) -> dict[int, list[int]]:
+    rows, amounts = nominations.usage(snapshot)
+    return dict(zip(rows.tolist(), amounts.T.tolist(), strict=True))
+
+
 def test_nominated_pods_by_row_are_right_as_nominations_and_nodes_come_and_go() -> None:
     draws = Random(11)
-    pods = [pod(f"p{number}", priority=number % 2) for number in range(8)]
+    pods = [pod(f"p{number}", priority=number % 2, cpu=f"{number}m") for number in range(8)]
     nominator, cache = NominatorBench(*pods).nominator, Cache(lambda *_: None)
     node_names = [f"n{number}" for number in range(4)]
     for _ in range(300):
@@ -176,7 +181,9 @@ def test_nominated_pods_by_row_are_right_as_nominations_and_nodes_come_and_go() 
         snapshot = draws.choice((cache.snapshot(), cache.snapshot().fork()))
         asking = draws.choice([*pods, pod("new", priority=draws.randrange(2))])
         rows_anew = RowsOfNominations.of(nominator.ahead_of(asking), snapshot)
-        assert nominator.ahead_by_row(asking, snapshot) == rows_anew
+        rows = nominator.ahead_by_row(asking, snapshot)
+        assert (rows.pods, rows.usages) == (rows_anew.pods, rows_anew.usages)
+        assert sums_by_row(rows, snapshot) == sums_by_row(rows_anew, snapshot)
         # The same tuples until a node's nominations change: cached victims are compared by identity.
         first_rows = nominator.ahead_by_row(pod("new", priority=0), cache.snapshot()).pods
         second_rows = nominator.ahead_by_row(pod("new", priority=0), cache.snapshot()).pods

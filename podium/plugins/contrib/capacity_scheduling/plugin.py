@@ -24,7 +24,7 @@ from podium.cluster import NodeInfo, Rows, Snapshot
 from podium.config import Extender
 from podium.framework import contract as fwk
 from podium.framework.contract.steps import PAUSE
-from podium.framework.preemption.candidates import Budgets, Candidate, Importance, errors_of
+from podium.framework.preemption.candidates import Budgets, Candidate, Candidates, Importance, errors_of
 from podium.objects.core import Pod
 from podium.objects.resource_types import POD_DISRUPTION_BUDGETS
 from podium.plugins.contrib.capacity_scheduling.objects import ELASTIC_QUOTAS
@@ -156,7 +156,7 @@ class CapacityScheduling(fwk.PreFilterPlugin, fwk.AskingPostFilterPlugin, fwk.Re
             yield PAUSE
         if candidates:
             candidates.sort(key=lambda candidate: candidate.violations > 0)
-            return (yield from best_of(candidates, pod, snapshot, extenders, importance))
+            return (yield from best_of(Candidates(candidates), pod, snapshot, extenders, importance))
         if errors := errors_of(rejections.values()):
             return None, fwk.error_status(errors)
         return no_help(snapshot, rejections)

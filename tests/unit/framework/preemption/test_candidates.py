@@ -8,7 +8,7 @@ import pytest
 from podium.config import RELEASES
 from podium.framework.contract.status import Status, error_status
 from podium.framework.preemption import candidates as preemption
-from podium.framework.preemption.candidates import Budgets, Candidate, choose, errors_of
+from podium.framework.preemption.candidates import Budgets, Candidate, Candidates, errors_of
 from podium.objects.unreadable import UnreadableBudget
 from podium.objects.workloads import PodDisruptionBudget
 from tests.unit.framework.rooms import DB, IMPORTANCE, TOO_FULL, budget, pod_on_node
@@ -138,8 +138,8 @@ def candidate(name: str, *priorities: int, violations: int = 0, start_time: str 
     ],
 )
 def test_what_makes_a_candidate_better(better: Candidate, worse: Candidate):
-    assert choose([worse, better], IMPORTANCE) is better
-    assert choose([better, worse], IMPORTANCE) is better
+    assert Candidates([worse, better]).cheapest(IMPORTANCE) is better
+    assert Candidates([better, worse]).cheapest(IMPORTANCE) is better
 
 
 def test_the_start_that_counts_is_the_first_among_the_most_important():
@@ -149,13 +149,13 @@ def test_the_start_that_counts_is_the_first_among_the_most_important():
     early_high = Candidate(
         "b", (pod_on_node("a", 5, "2025-01-01T00:00:00Z"), pod_on_node("b", 1, "2025-01-01T00:00:00Z")), 0
     )
-    assert choose([early_high, late_low], IMPORTANCE) is late_low
+    assert Candidates([early_high, late_low]).cheapest(IMPORTANCE) is late_low
 
 
 def test_among_equals_the_first_is_chosen():
     first, second = candidate("a", 5), candidate("b", 5)
-    assert choose([first, second], IMPORTANCE) is first
-    assert choose([second, first], IMPORTANCE) is second
+    assert Candidates([first, second]).cheapest(IMPORTANCE) is first
+    assert Candidates([second, first]).cheapest(IMPORTANCE) is second
 
 
 @pytest.mark.parametrize(

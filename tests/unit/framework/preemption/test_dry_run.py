@@ -7,10 +7,10 @@ import pytest
 
 from podium.framework.contract.status import Status
 from podium.framework.contract.steps import PAUSE, Steps, run_unasked
-from podium.framework.preemption.candidates import Budgets, Candidate, Importance
+from podium.framework.preemption.candidates import Budgets, Candidate, Candidates, Importance
 from podium.framework.preemption.dry_run import Collection, DryRunResult, dry_run_preemption
 from podium.framework.preemption.victim_cache import VictimCache
-from podium.framework.preemption.victims import NO_VICTIMS
+from podium.framework.preemption.victims import NO_VICTIMS, Selections
 from tests.builders import pod
 from tests.unit.framework.rooms import IMPORTANCE, NO_BUDGETS, NOW_S, TOO_FULL, Room, Rooms, budget, pod_on_node
 
@@ -62,7 +62,7 @@ def test_a_node_whose_pods_of_lower_priority_are_protected_is_not_tried():
     rooms, rows = Rooms(room_on("n0")), np.arange(1)
     spared = Importance(NOW_S, lambda _: True)
     steps = dry_run_preemption(rooms, rows, 1, pod("new", priority=100), NO_BUDGETS, spared, VictimCache())
-    assert run_unasked(steps) == DryRunResult((), {0: NO_VICTIMS})
+    assert contents(run_unasked(steps)) == ([], {0: NO_VICTIMS})
     assert rooms.tried == []
 
 
@@ -71,7 +71,13 @@ def test_it_pauses_after_each_node_that_is_tried_by_itself():
     assert list(stepwise(rooms, 3)) == [PAUSE] * 3
 
 
-def collected_one_by_one(answers: list[list[Candidate | Status]], goal: int) -> DryRunResult:
+def contents(result: DryRunResult) -> tuple[list[Candidate], dict[int, Status]]:
+    return list(result.candidates), result.rejections
+
+
+def collected_one_by_one(
+    answers: list[list[Candidate | Status]], goal: int
+) -> tuple[list[Candidate], dict[int, Status]]:
     """The result of a plain loop over all answers."""
     lists: dict[bool, list[Candidate]] = {False: [], True: []}
     rejections: dict[int, Status] = {}
@@ -84,7 +90,7 @@ def collected_one_by_one(answers: list[list[Candidate | Status]], goal: int) -> 
             candidates.append(answer)
         if lists[False] and len(lists[False]) + len(lists[True]) >= goal:
             break
-    return DryRunResult((*lists[False], *lists[True]), rejections)
+    return [*lists[False], *lists[True]], rejections
 
 
 @pytest.mark.parametrize("seed", range(300))
@@ -100,7 +106,10 @@ def test_a_batch_is_collected_as_its_answers_one_by_one(seed: int) -> None:
     batches = [[answer(10 * index + place) for place in range(draws.randint(1, 8))] for index in range(4)]
     collection, first = Collection(goal), 0
     for batch in batches:
-        if collection.add(range(first, first + len(batch)), batch):
+        if collection.add(np.arange(first, first + len(batch)), Selections.of(batch)):
             break
         first += len(batch)
-    assert collection.result() == collected_one_by_one(batches, goal)
+    result = collection.result()
+    assert contents(result) == collected_one_by_one(batches, goal)
+    if result.candidates:
+        assert result.candidates.cheapest(IMPORTANCE) is Candidates([*result.candidates]).cheapest(IMPORTANCE)

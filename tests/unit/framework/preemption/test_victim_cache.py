@@ -1,17 +1,18 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 
-from podium.framework.contract.post_filter import Bases
 from podium.framework.contract.status import ScheduleError, Status, unschedulable
 from podium.framework.contract.steps import run_unasked
 from podium.framework.preemption import victim_cache
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance
 from podium.framework.preemption.victim_cache import VictimCache
+from podium.framework.preemption.victims import costs_of_selections
+from podium.lib.change_log import ChangeLog
 from podium.objects.core import Pod
 from tests.builders import pod
 from tests.unit.framework.rooms import DB, IMPORTANCE, NO_BUDGETS, NOW_S, budget, pod_on_node
@@ -19,20 +20,33 @@ from tests.unit.framework.rooms import DB, IMPORTANCE, NO_BUDGETS, NOW_S, budget
 INCOMING = pod("new", priority=100)
 
 
+class Nodes:
+    """The part of a snapshot that the cache follows."""
+
+    def __init__(self, pods: list[Mapping[str, Pod]]) -> None:
+        self.pods = pods
+        self.nodes = [object() for _ in pods]
+        self.node_changes: ChangeLog[int] = ChangeLog()
+        self.usage_changes: ChangeLog[int] = ChangeLog()
+        self.pod_updates: ChangeLog[int] = ChangeLog()
+
+
 class Rooms:
     """Nodes with room for nobody beside the incoming pod. Implements `NodesDryRun`; remembers which rows were tried."""
 
     def __init__(self, *pods: Pod) -> None:
         self.on: list[Mapping[str, Pod]] = [{pod.uid: pod} for pod in pods]
-        self.promised: dict[int, tuple[Pod, ...]] = {}
+        self.snapshot: Any = Nodes(self.on)
+        self.nominated_pods: Mapping[int, tuple[Pod, ...]] = {}
         self.tried: list[int] = []
         self.broken = False
 
+    def replace_pods(self, row: int) -> None:
+        self.on[row] = dict(self.on[row])
+        self.snapshot.pod_updates.append(row)
+
     def name(self, row: int) -> str:
         return f"n{row}"
-
-    def bases(self, rows: Sequence[int]) -> Bases:
-        return [None for _ in rows], [self.on[row] for row in rows], [self.promised.get(row, ()) for row in rows]
 
     def pods(self, row: int) -> Mapping[str, Pod]:
         return self.on[row]
@@ -69,8 +83,10 @@ def tries(
 ) -> list[int]:
     """The rows that have to be tried for a pod that wants to know of all."""
     rooms.tried.clear()
-    selections = run_unasked(victim_cache.select_victims(rooms, range(len(rooms.on)), incoming, budgets, importance))
-    for row, selection in enumerate(selections):
+    rows = np.arange(len(rooms.on))
+    selections = run_unasked(victim_cache.select_victims(rooms, rows, incoming, budgets, importance))
+    assert selections.costs.tolist() == costs_of_selections(selections.answers).tolist()
+    for row, selection in enumerate(selections.answers):
         if not rooms.broken:
             assert isinstance(selection, Candidate)
             assert selection.victims == tuple(rooms.on[row].values())
@@ -92,15 +108,44 @@ def test_a_node_is_tried_once_for_pods_of_one_spec(rooms: Rooms) -> None:
 def test_a_node_is_tried_again_when_its_pods_have_changed(rooms: Rooms) -> None:
     victim_cache = VictimCache()
     tries(victim_cache, rooms)
-    rooms.on[1] = dict(rooms.on[1])
+    rooms.replace_pods(1)
     assert tries(victim_cache, rooms) == [1]
     assert tries(victim_cache, rooms) == []
+
+
+def test_a_node_is_tried_again_when_it_has_changed_itself(rooms: Rooms) -> None:
+    victim_cache = VictimCache()
+    tries(victim_cache, rooms)
+    rooms.snapshot.nodes[0] = object()
+    rooms.snapshot.node_changes.append(0)
+    assert tries(victim_cache, rooms) == [0]
+
+
+def test_in_another_cluster_only_the_nodes_that_differ_are_tried_again(rooms: Rooms) -> None:
+    victim_cache, original = VictimCache(), rooms.snapshot
+    tries(victim_cache, rooms)
+    rooms.snapshot = Nodes(rooms.on)
+    rooms.snapshot.nodes = list(original.nodes)
+    assert tries(victim_cache, rooms) == []
+    rooms.on[1] = dict(rooms.on[1])
+    rooms.snapshot = original
+    assert tries(victim_cache, rooms) == [1]
+
+
+def test_results_are_not_kept_for_another_cluster_that_was_asked_about_meanwhile(rooms: Rooms) -> None:
+    victim_cache, others = VictimCache(), Rooms(pod_on_node("c", 1), pod_on_node("d", 1))
+    steps = victim_cache.select_victims(rooms, np.arange(2), INCOMING, NO_BUDGETS, IMPORTANCE)
+    others.snapshot.pods[0] = rooms.on[0]
+    next(steps)
+    tries(victim_cache, others)
+    assert [answer.victims for answer in run_unasked(steps).answers] == [tuple(on.values()) for on in rooms.on]
+    assert tries(victim_cache, rooms) == [0, 1]
 
 
 def test_a_node_is_tried_again_when_it_is_promised_to_others(rooms: Rooms) -> None:
     victim_cache, first = VictimCache(), pod("first", priority=100)
     for promised, rows_tried in [((), [0, 1]), ((first,), [1]), ((first,), []), ((first, INCOMING), [1]), ((), [1])]:
-        rooms.promised[1] = promised
+        rooms.nominated_pods = {1: promised} if promised else {}
         assert tries(victim_cache, rooms) == rows_tried
 
 
@@ -114,7 +159,8 @@ def test_all_nodes_are_tried_again_when_a_budget_has_changed(rooms: Rooms) -> No
 def test_an_error_is_not_kept(rooms: Rooms) -> None:
     victim_cache = VictimCache()
     rooms.broken = True
-    [first, _] = run_unasked(victim_cache.select_victims(rooms, [0, 1], INCOMING, NO_BUDGETS, IMPORTANCE))
+    rows = np.arange(2)
+    [first, _] = run_unasked(victim_cache.select_victims(rooms, rows, INCOMING, NO_BUDGETS, IMPORTANCE)).answers
     assert isinstance(first, Status)
     assert first.message == "broken"
     rooms.broken = False
@@ -150,8 +196,8 @@ def test_rejections_are_kept_too(rooms: Rooms) -> None:
 
     full, victim_cache = Full(pod_on_node("a", 1)), VictimCache()
     for _ in range(2):
-        selections = run_unasked(victim_cache.select_victims(full, [0], INCOMING, NO_BUDGETS, IMPORTANCE))
-        assert selections == [unschedulable("full")]
+        steps = victim_cache.select_victims(full, np.arange(1), INCOMING, NO_BUDGETS, IMPORTANCE)
+        assert run_unasked(steps).answers == [unschedulable("full")]
     assert full.tried == [0]
 
 
@@ -160,10 +206,10 @@ def test_it_pauses_when_so_many_pods_have_been_tried(monkeypatch: pytest.MonkeyP
     rooms, cache = Rooms(*(pod_on_node(f"p{number}", 1) for number in range(5))), VictimCache()
 
     def pauses() -> int:
-        return len(list(cache.select_victims(rooms, range(5), INCOMING, NO_BUDGETS, IMPORTANCE)))
+        return len(list(cache.select_victims(rooms, np.arange(5), INCOMING, NO_BUDGETS, IMPORTANCE)))
 
     assert (pauses(), rooms.tried) == (3, [0, 1, 2, 3, 4])
     assert pauses() == 0
-    rooms.on[4] = dict(rooms.on[4])
+    rooms.replace_pods(4)
     assert pauses() == 1
     assert tries(cache, rooms) == []
