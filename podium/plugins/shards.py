@@ -4,7 +4,7 @@ Runs at: PreFilter, Filter, PostFilter, Reserve, Bind.
 Verdict: UnschedulableAndUnresolvable for nodes of other members, and for pods that need all nodes while the member that
 sees them changes; Skip at Bind for the member's own nodes.
 Requeue: none; `daemon.shards` wakes all pods when the member gains nodes or sees all.
-Cost: one gather over the rows, and a hash for each member to find the pod's role.
+Cost: a hash for each member to find the pod's role; the search looks at the member's own rows only.
 Source: none; it is podium's own, and enabled by `podium run --shards`.
 """
 
@@ -26,6 +26,7 @@ _STATUSES: Final = {
     _OTHER_SHARDS: fwk.unresolvable("node(s) belonged to other shards"),
     _NOT_CHOSEN: fwk.unresolvable("node(s) were not the one chosen for the pod"),
 }
+_OF_OTHERS: Final = _STATUSES[_OTHER_SHARDS].by("Shards")
 _NOT_YET: Final = fwk.unresolvable("preemption: only the member that sees all shards preempts")
 _NO_OVERSEER: Final = fwk.unresolvable("the shard that sees all nodes is changing")
 _PASSED_ON: Final = fwk.unschedulable()
@@ -61,7 +62,11 @@ class Shards(
     def pre_filter(
         self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
     ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
-        """Return Skip if the member sees all nodes for the pod, and UnschedulableAndUnresolvable if it may not yet."""
+        """Return Skip if nothing is left to filter, and UnschedulableAndUnresolvable if the member may not see all yet.
+
+        A pod at home is tried on the member's own rows, of which none needs Filter; for one that only this member can
+        place it is all rows.
+        """
         role = self._state.role(pod)
         if role is Role.ALL and not self._state.oversees:
             return None, _NO_OVERSEER
@@ -69,19 +74,20 @@ class Shards(
         if role is Role.TARGET:
             # The member that chose the node has waited for the gang, whose other pods never come here.
             state.write(fwk.ChosenElsewhere())
-        return None, fwk.SKIP if role is Role.ALL else None
+        elif role is Role.HOME:
+            state.write(fwk.OnlyRows(self._state.own_rows(snapshot), _OF_OTHERS))
+        return None, fwk.SKIP if role in (Role.ALL, Role.HOME) else None
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """Return a verdict for nodes of other members, or for all but the chosen one."""
+        """Return a verdict for all nodes but the chosen one, if that is this member's."""
         attempt = state.read(_Attempt)
         is_owned = self._state.owned_rows(snapshot).take(rows)
-        verdicts = np.where(is_owned, 0, _OTHER_SHARDS)
-        if attempt.role is Role.TARGET:
-            verdicts[is_owned & (rows != snapshot.row_of.get(attempt.target, -1))] = _NOT_CHOSEN
-        elif attempt.role is Role.NONE:
+        if attempt.role is Role.NONE:
             # Its members have changed while it waited; whoever decides on it now has it in the queue.
-            verdicts[:] = _OTHER_SHARDS
-        return verdicts if verdicts.any() else None
+            is_owned = np.zeros(len(rows), np.bool_)
+        verdicts = np.where(is_owned, _NOT_CHOSEN, _OTHER_SHARDS)
+        verdicts[is_owned & (rows == snapshot.row_of.get(attempt.target, -1))] = 0
+        return verdicts
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
         """Return the status of a verdict."""
@@ -92,7 +98,7 @@ class Shards(
         attempt = state.read(_Attempt)
         if attempt.role is Role.NONE or not self._state.owns(node.name):
             return _STATUSES[_OTHER_SHARDS]
-        return _STATUSES[_NOT_CHOSEN] if attempt.role is Role.TARGET and node.name != attempt.target else None
+        return None if node.name == attempt.target else _STATUSES[_NOT_CHOSEN]
 
     def post_filter(
         self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, nodes: fwk.FilteredNodes

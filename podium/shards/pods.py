@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from podium.objects.core import Pod, PodCondition, PodSpec
+from podium.objects.core import Pod, PodCondition, PodSpec, once_per_spec
 from podium.objects.coscheduling import GROUP_LABEL
 from podium.objects.errors import FieldError
 from podium.objects.pod_groups import group_of
@@ -122,11 +122,12 @@ def sees_all(spec: PodSpec, shard_key: str, is_device: Callable[[str], bool] = l
     )
 
 
-def _extended_resources(spec: PodSpec) -> list[str]:
+@once_per_spec
+def _extended_resources(spec: PodSpec) -> tuple[str, ...]:
     try:
-        return [name for name in pod_requests(spec) if "/" in name]
+        return tuple(name for name in pod_requests(spec) if "/" in name)
     except FieldError:
-        return []  # The handler of pods reports it.
+        return ()  # The handler of pods reports it.
 
 
 def needs_overseer(pod: Pod, shard_key: str, is_device: Callable[[str], bool]) -> bool:
@@ -142,6 +143,7 @@ def role_of(
     shard_key: str,
     owner_of: Callable[[str], str],
     *,
+    home_of: Callable[[str], str] | None = None,
     is_device: Callable[[str], bool] = lambda _: False,
     oversees: bool = True,
 ) -> Role:
@@ -150,6 +152,7 @@ def role_of(
     Args:
         members: those that are alive, this one included.
         owner_of: the member that the members' view gives a node to, by name; "" for an unknown node.
+        home_of: the member that owns such a key of `owner_key`, if the caller remembers it.
         is_device: as in `sees_all`.
         oversees: whether this member is the overseer now, if it is alone.
     """
@@ -162,7 +165,9 @@ def role_of(
     if not needs_overseer(pod, shard_key, is_device):
         # Looking it up in turn costs less than the whole ranking, which only pods need that have not fitted.
         if not visits.tried:
-            return Role.HOME if owner(owner_key(pod), members) == member else Role.NONE
+            key = owner_key(pod)
+            home = owner(key, members) if home_of is None else home_of(key)
+            return Role.HOME if home == member else Role.NONE
         following = next((name for name in ranking(owner_key(pod), members) if name not in visits.tried), "")
         if following:
             return Role.HOME if following == member else Role.NONE

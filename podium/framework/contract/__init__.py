@@ -20,6 +20,7 @@ from podium.framework.contract.cluster_event import (
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.filter import (
     FilterPlugin,
+    OnlyRows,
     PreFilterExtensions,
     PreFilterPlugin,
     PreFilterResult,
@@ -88,6 +89,7 @@ __all__ = [
     "LongFilterPlugin",
     "NodeMetrics",
     "ObjectWrite",
+    "OnlyRows",
     "PermitPlugin",
     "Placement",
     "PlacementGeneratePlugin",

@@ -38,6 +38,21 @@ class PreFilterResult:
             raise PluginError(f"PreFilterResult.node_names: {short_repr(names)} is not a set of names")
 
 
+@dataclass(frozen=True, slots=True)
+class OnlyRows:
+    """Written to the cycle state by a PreFilter: the search looks at no other rows of the snapshot than these.
+
+    As a `PreFilterResult`, at no cost for the nodes that are left out.
+
+    Attributes:
+        rows: in node order.
+        rejection: the status of every other node, with the name of the plugin.
+    """
+
+    rows: Rows
+    rejection: Status
+
+
 class PreFilterExtensions(ABC):
     """Updates a PreFilter's state when a dry run adds a pod to a node or removes one from it."""
 

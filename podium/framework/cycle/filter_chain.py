@@ -24,7 +24,7 @@ from podium.framework.cycle.closed_nodes import among_closed, closed_status
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.profile.cached_answers import CachedFilters
 from podium.framework.profile.forms import Filter, active
-from podium.framework.profile.rejection import FilterOutcome, Rejection, rejection_of
+from podium.framework.profile.rejection import FilterOutcome, Rejection, rejection_of, same_for_all
 from podium.objects.core import Pod
 
 P = ParamSpec("P")
@@ -151,12 +151,12 @@ class FilterChain:
     def _scope(self, plugin_filter: Filter) -> Scope:
         return self._framework.scope_of(plugin_filter.plugin.filter_scope, plugin_filter.name, self._pod)
 
-    def rejection_of_all(self) -> Rejection | None:
-        """Return the rejection of all nodes by cached filters, if these come first and nothing else counts."""
+    def rejection_of_all(self, rows: Rows) -> Rejection | None:
+        """Return the rejection of all these rows by cached filters, if these come first and nothing else counts."""
         # Anything that may add another reason makes the cached answer incomplete.
         if self._snapshot.closed or self._nominated or not isinstance(first := self._in_bulk[0], CachedFilters):
             return None
-        return first.rejection_of_all(self._snapshot.order)
+        return first.rejection_of_all(rows)
 
     def alone(self, row: int) -> Status | None:
         """Return the status of one node, filtered first with its nominated pods added, then without them."""
@@ -224,7 +224,7 @@ class FilterChain:
                 feasible.append(position)
             else:
                 index = np.array([position])
-                rejections.append((index, _same_for_all(rows[index], status)))
+                rejections.append((index, same_for_all(rows[index], status)))
         return np.array(feasible, np.intp), rejections
 
     def _filter(
@@ -320,7 +320,3 @@ def _status(plugin_filter: Filter, state: CycleState, pod: Pod, node: NodeInfo) 
     if status is None or status.is_rejected:
         return status
     raise PluginError(failure_text(status))
-
-
-def _same_for_all(rows: Rows, status: Status) -> Rejection:
-    return Rejection.of(rows, np.ones(len(rows), np.int64), lambda _: status)

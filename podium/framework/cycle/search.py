@@ -14,13 +14,14 @@ import msgspec
 import numpy as np
 
 from podium.cluster import Rows, Snapshot
+from podium.framework.contract.filter import OnlyRows
 from podium.framework.contract.pausing import FilterInterrupted, Turn
 from podium.framework.contract.status import FAILED, Code, ScheduleError, Status
 from podium.framework.contract.steps import PAUSE, Pause, Steps, run_unasked
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.filter_chain import FilterChain
 from podium.framework.cycle.pre_filter import run_pre_filter
-from podium.framework.profile.rejection import Rejection
+from podium.framework.profile.rejection import Rejection, same_for_all
 
 MIN_FEASIBLE_NODES = 100
 MIN_PERCENTAGE_OF_NODES = 5
@@ -89,8 +90,8 @@ def find_feasible(cycle: Cycle, sampling: Sampling) -> Steps[Feasible]:
 
 def on_nominated_node(cycle: Cycle, filters: FilterChain) -> Feasible | None:
     """Return the node that the pod is nominated to, if it fits there: then no other node is examined."""
-    row = cycle.snapshot.row_of.get(cycle.pod.status.nominated_node_name)
-    if row is None or row not in cycle.snapshot.order:
+    row, only = cycle.snapshot.row_of.get(cycle.pod.status.nominated_node_name), cycle.state.find(OnlyRows)
+    if row is None or row not in (cycle.snapshot.order if only is None else only.rows):
         return None
     try:
         status = filters.alone(row)
@@ -115,11 +116,11 @@ def search_around(
         ScheduleError: a plugin failed.
     """
     framework, rotation = cycle.framework, sampling.rotation
-    rows = _rows_named(cycle.snapshot, names)
+    rows, all_rows = _rows_to_search(cycle, names)
     search = RotatingSearch(cycle, filters)
     started_s = framework.clock.monotonic()
     try:
-        feasible = yield from search.in_turns(rows, rotation.next_start, sampling.goal(len(rows)))
+        feasible = yield from search.in_turns(rows, rotation.next_start, sampling.goal(len(all_rows)))
     except ScheduleError:
         framework.observe("Filter", FAILED, started_s)
         raise
@@ -152,8 +153,29 @@ def filter_all(cycle: Cycle) -> FilterResult:
     names = run_pre_filter(cycle)
     if isinstance(names, Status):
         return FilterResult(names, None, cycle.snapshot.order[:0])
-    rows = _rows_named(cycle.snapshot, names)
+    rows, _ = _rows_to_search(cycle, names)
     return FilterResult(None, names, RotatingSearch(cycle, FilterChain.of(cycle)).at_once(rows, 0, len(rows)))
+
+
+def _rows_to_search(cycle: Cycle, names: frozenset[str] | None) -> tuple[Rows, Rows]:
+    """Return the rows to examine, and those among which they are a part: `OnlyRows` may leave some of these out.
+
+    Those that are left out go into the diagnosis.
+    """
+    rows, only = _rows_named(cycle.snapshot, names), cycle.state.find(OnlyRows)
+    if only is None:
+        return rows, rows
+    diagnosis = cycle.diagnosis
+    if names is None:
+        # They need no entry each: nobody has looked at them.
+        if len(only.rows) < len(rows):
+            diagnosis.absent = only.rejection
+            diagnosis.blame(only.rejection)
+        return only.rows, rows
+    is_left = np.isin(rows, only.rows)
+    if not is_left.all():
+        diagnosis.reject(same_for_all(rows[~is_left], only.rejection))
+    return rows[is_left], rows
 
 
 def _rows_named(snapshot: Snapshot, names: frozenset[str] | None) -> Rows:
@@ -205,7 +227,7 @@ class RotatingSearch:
         start %= max(count, 1)
         # A guess, which would cost a long filter more than it saves.
         is_scarce = turn is None and self._alike.is_scarce
-        if is_scarce and rows is self._cycle.snapshot.order and (rejection := filters.rejection_of_all()) is not None:
+        if is_scarce and (rejection := filters.rejection_of_all(rows)) is not None:
             diagnosis.reject(rejection)
             return rows[:0]
         size = count if is_scarce else max(goal + goal // 8 + 1, _CHUNK_ROWS_MIN)

@@ -155,12 +155,13 @@ class CachedFilters:
             return None
         return fails, Rejection(rows[places], numbers[places], self._meanings.of)
 
-    def rejection_of_all(self, order: Rows) -> Rejection | None:
-        """Return the rejection if none of the nodes passes, which is the same one until a node or its pods change."""
-        # By the identity of the order, which is a new array whenever nodes come or go.
-        if self._of_all is None or self._of_all[0] is not order:
-            rejects_all = np.count_nonzero(numbers := self._numbers.take(order)) == len(order)
-            self._of_all = order, Rejection(order, numbers, self._meanings.of) if rejects_all else None
+    def rejection_of_all(self, rows: Rows) -> Rejection | None:
+        """Return the rejection if none of the rows passes, which is the same one until a node or its pods change."""
+        # By their identity: the order of the snapshot, as the rows of a shard, is a new array whenever nodes come or
+        # go.
+        if self._of_all is None or self._of_all[0] is not rows:
+            rejects_all = np.count_nonzero(numbers := self._numbers.take(rows)) == len(rows)
+            self._of_all = rows, Rejection(rows, numbers, self._meanings.of) if rejects_all else None
         return self._of_all[1]
 
     def passing(self, rows: Sequence[int]) -> Sequence[int]:

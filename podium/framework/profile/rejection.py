@@ -75,6 +75,11 @@ class Rejection:
         return np.array(codes, np.int64)[np.searchsorted(distinct, self.verdicts)]
 
 
+def same_for_all(rows: Rows, status: Status) -> Rejection:
+    """Return the rejection of all these rows with one status."""
+    return Rejection.of(rows, np.ones(len(rows), np.int64), lambda _: status)
+
+
 def _count_verdicts(verdicts: IntArray) -> tuple[tuple[int, int], ...]:
     if not len(verdicts):
         return ()

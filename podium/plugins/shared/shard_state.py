@@ -6,10 +6,12 @@ Owns nothing of the protocol: `daemon.shards` sets the ownership and hands pods 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import lru_cache, partial
+from typing import Final
 
 import numpy as np
 
-from podium.cluster import Snapshot
+from podium.cluster import Rows, Snapshot
 from podium.cluster.snapshot import BoolArray
 from podium.devices.class_table import IMPLICIT_PREFIX
 from podium.framework import contract as fwk
@@ -17,6 +19,9 @@ from podium.lib.change_log import ChangeLog
 from podium.objects.core import Node, Pod
 from podium.objects.resource_types import DEVICE_CLASSES, NODES
 from podium.shards import Ownership, Role, Visits, needs_overseer, owner, role_of, unit_of
+
+_HOMES_MAX: Final = 10_000
+"""For how many owners of pods, such as ReplicaSets, the member is remembered."""
 
 
 async def _place_nowhere(pod: Pod, node_name: str) -> fwk.Status | None:
@@ -34,11 +39,11 @@ class ShardState:
     def __init__(self, handle: fwk.Handle) -> None:
         self._nodes, self._device_classes = handle.lister(NODES), handle.lister(DEVICE_CLASSES)
         self.place: Callable[[Pod, str], Awaitable[fwk.Status | None]] = _place_nowhere
-        self._ownership, self._oversees = Ownership("", ""), False
+        self.use(Ownership("", ""))
         self._column: BoolArray = np.zeros(0, np.bool_)
-        self._node_log: ChangeLog[int] | None = None
         self._nodes_seen = 0
-        self._is_owned: dict[str, bool] = {}
+        self._own: tuple[Rows, Rows] | None = None
+        """The order of the snapshot, and the rows in it that this member owns."""
 
     @property
     def ownership(self) -> Ownership:
@@ -48,8 +53,9 @@ class ShardState:
     def use(self, ownership: Ownership) -> None:
         """Decide by this ownership from now on."""
         self._ownership, self._oversees = ownership, ownership.oversees
-        self._node_log = None
-        self._is_owned.clear()
+        self._node_log: ChangeLog[int] | None = None
+        self._is_owned: dict[str, bool] = {}
+        self._home_of = lru_cache(_HOMES_MAX)(partial(owner, members=ownership.members))
 
     def role(self, pod: Pod) -> Role:
         """Return what this member does with a pending pod."""
@@ -62,6 +68,7 @@ class ShardState:
             ownership.members,
             ownership.shard_key,
             self.owner_of,
+            home_of=self._home_of,
             is_device=self._is_device,
             oversees=self._oversees,
         )
@@ -105,6 +112,9 @@ class ShardState:
         Cost: a hash for each unit after a change of ownership; after that a look-up for each node that has changed.
         """
         nodes, log = snapshot.nodes, snapshot.node_changes
+        if log is self._node_log and log.end == self._nodes_seen:
+            return self._column
+        self._own = None
         # Forks share the log of the original until they change a node.
         changed_rows = log.since(self._nodes_seen) if log is self._node_log else None
         if changed_rows is None or len(self._column) != len(nodes):
@@ -116,6 +126,17 @@ class ShardState:
                 self._column[row] = node is not None and self._owns(node)
         self._node_log, self._nodes_seen = log, log.end
         return self._column
+
+    def own_rows(self, snapshot: Snapshot) -> Rows:
+        """Return the rows that this member owns, in node order: the same array until a node or the ownership changes.
+
+        Shape: some of the snapshot's rows.
+        Cost: as `owned_rows`.
+        """
+        is_owned, order = self.owned_rows(snapshot), snapshot.order
+        if self._own is None or self._own[0] is not order:
+            self._own = order, order[is_owned.take(order)]
+        return self._own[1]
 
     def _owns(self, node: Node) -> bool:
         ownership = self._ownership

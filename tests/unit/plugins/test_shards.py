@@ -39,7 +39,8 @@ class ShardBench:
         _, status = self.plugin.pre_filter(state, subject, self.snapshot)
         rows = self.snapshot.order
         if status is fwk.SKIP:
-            return [self.snapshot.name(row) for row in rows.tolist()]
+            only = state.find(fwk.OnlyRows)
+            return [self.snapshot.name(row) for row in (rows if only is None else only.rows).tolist()]
         verdicts = self.plugin.filter_rows(state, subject, self.snapshot, rows)
         statuses = [self.plugin.filter(state, subject, self.snapshot.node(row)) for row in rows.tolist()]
         codes = [None] * len(rows) if verdicts is None else verdicts.tolist()
@@ -63,6 +64,14 @@ def placed_on(node_name: str) -> Pod:
 
 def test_a_pod_at_home_goes_to_the_members_own_nodes() -> None:
     assert sorted(ShardBench().feasible(home_pod())) == mine()
+
+
+def test_the_members_own_rows_are_one_array_until_the_ownership_or_a_node_changes() -> None:
+    bench = ShardBench()
+    rows = bench.shards.own_rows(bench.snapshot)
+    assert bench.shards.own_rows(bench.snapshot) is rows
+    bench.shards.use(Ownership("m2", ZONE_LABEL, MEMBERS, (MEMBERS,)))
+    assert [bench.snapshot.name(row) for row in bench.shards.own_rows(bench.snapshot).tolist()] == mine("m2")
 
 
 def test_a_placed_pod_goes_to_its_node_alone() -> None:

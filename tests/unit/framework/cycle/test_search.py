@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.cluster import Snapshot
-from podium.framework.contract.filter import FilterPlugin, PreFilterExtensions, PreFilterResult
+from podium.framework.contract.filter import (
+    FilterPlugin,
+    OnlyRows,
+    PreFilterExtensions,
+    PreFilterPlugin,
+    PreFilterResult,
+)
 from podium.framework.contract.status import SKIP, Code, Status, error_status, unresolvable, unschedulable
 from podium.framework.contract.steps import run_unasked
 from podium.framework.cycle.closed_nodes import NODE_CLOSED
@@ -20,6 +26,7 @@ from podium.queues import Nominator
 from tests.builders import node, pod, snapshot_of
 from tests.fuzz.crowds import CROWDS
 from tests.unit.framework.profiles import (
+    Built,
     Nominated,
     Recorder,
     cluster,
@@ -314,6 +321,50 @@ def test_skip_leaves_out_the_plugins_own_filter():
     search_result = search(both_points, rejecting("B", "n0"))
     assert search_result.names == ["n1", "n2", "n3"]
     assert search_result.state.skipped_filters == {"A"}
+
+
+ELSEWHERE = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("elsewhere",), "Narrow")
+
+
+def only_rows(*rows: int):
+    """A PreFilter with which the search looks at no other rows."""
+
+    def narrow(self, state, pod, snapshot):
+        state.write(OnlyRows(np.array(rows, np.intp), ELSEWHERE))
+        return None, SKIP
+
+    return type("Narrow", (Built, PreFilterPlugin), {"pre_filter": narrow})
+
+
+def test_only_rows_are_searched_and_the_others_have_one_reason():
+    assert search(only_rows(1, 3), rejecting("B", "n0", "n3")).names == ["n1"]
+    search_result = search(only_rows(1, 3), rejecting("B", "n0", "n1", "n3"))
+    assert search_result.names == []
+    assert search_result.diagnosis.reasons(4) == {"elsewhere": 2, "no": 2}
+    assert search_result.diagnosis.unschedulable_plugins == {"Narrow", "B"}
+
+
+def test_the_number_of_nodes_to_find_goes_by_all_nodes_where_only_some_are_searched():
+    search_result = search(only_rows(*range(0, 300, 2)), rejecting("B"), nodes=300, percentage=40)
+    assert len(search_result.names) == 120
+
+
+def test_only_rows_and_named_nodes_narrow_the_search_together():
+    search_result = search(only_rows(1, 3), pre_filter("A", only("n0", "n1")), rejecting("B"))
+    assert search_result.names == ["n1"]
+    assert search_result.diagnosis.status(0) == ELSEWHERE
+
+
+def test_a_pod_is_not_nominated_to_a_node_that_is_not_searched():
+    for names, row in ((["n1", "n3"], 0), (["n3"], 3)):
+        nominated_pod = pod(nominated=f"n{row}")
+        assert search(only_rows(1, 3), rejecting("B"), item=nominated_pod).names == names
+
+
+def test_no_row_of_only_rows_is_feasible_where_there_is_none():
+    search_result = search(only_rows(), rejecting("B"))
+    assert search_result.names == []
+    assert search_result.diagnosis.reasons(4) == {"elsewhere": 4}
 
 
 def test_all_filters_skipped_is_as_if_there_were_none():
