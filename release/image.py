@@ -85,8 +85,17 @@ def build_images(
         tag: layout.add_json({"schemaVersion": 2, "mediaType": INDEX, "manifests": images}, INDEX)
         for tag, images in manifests.items()
     }
-    layout.write(archive, indexes)
+    layout.write(archive, indexes, {tag: full_name(tag) for tag in indexes})
     return debian_packages
+
+
+def full_name(tag: str) -> str:
+    """Return the name by which the chart's values and a kubelet call an image: `0.6.0-otel` is that of podium-otel.
+
+    `kind load image-archive` and `ctr images import` keep it, so that no registry is needed.
+    """
+    version, dash, extra = tag.partition("-")
+    return f"docker.io/library/podium{dash}{extra}:{version}"
 
 
 def _podium(wheel: Path, folder: Path) -> list[Member]:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from release.archives import DIRECTORY_MODE, Member, compress, tar
@@ -16,6 +17,8 @@ MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
 INDEX: Final = "application/vnd.oci.image.index.v1+json"
 IMAGE_CONFIG: Final = "application/vnd.oci.image.config.v1+json"
 REFERENCE: Final = "org.opencontainers.image.ref.name"
+CONTAINERD_NAME: Final = "io.containerd.image.name"
+"""The name under which containerd imports an entry. Without it, containerd makes one of the date and the tag."""
 LAYER: Final = "application/vnd.oci.image.layer.v1.tar+gzip"
 
 
@@ -44,9 +47,18 @@ class Layout:
         manifest = {"schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": layers}
         return self.add_json({**manifest, "annotations": annotations}, MANIFEST)
 
-    def write(self, archive: Path, entries: Mapping[str, Json]) -> None:
-        """Write the layout of these entries by tag."""
-        tagged = [{**entry, "annotations": {REFERENCE: tag}} for tag, entry in entries.items()]
+    def write(
+        self, archive: Path, entries: Mapping[str, Json], names: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """Write the layout of these entries by tag.
+
+        Args:
+            names: by tag, the full name of an image with registry and tag, for containerd.
+        """
+        annotations = {
+            tag: {REFERENCE: tag} | ({CONTAINERD_NAME: names[tag]} if tag in names else {}) for tag in entries
+        }
+        tagged = [{**entry, "annotations": annotations[tag]} for tag, entry in entries.items()]
         index = {"schemaVersion": 2, "mediaType": INDEX, "manifests": tagged}
         members = [
             Member("oci-layout", _encoded({"imageLayoutVersion": "1.0.0"})),

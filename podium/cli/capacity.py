@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @plugin_option
 @as_the_cluster
 @click.option("--together", is_flag=True, help="Place one of each pod in turn, instead of each pod alone.")
-@click.option("--explain", is_flag=True, help="Show for each node how many fit and what keeps the next one off.")
+@click.option("--explain", is_flag=True, help="Show for each node how many fit and what blocks the next one.")
 @new_node_options
 @click.option("--headroom", type=click.IntRange(min=1), metavar="N", help="Show how large a pod may be to fit N times.")
 @click.option(

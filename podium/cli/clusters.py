@@ -41,7 +41,13 @@ def command() -> None:
 @click.option("--member", "members", multiple=True, metavar="NAME=FILE", help="The dump of one member. Repeatable.")
 @click.option("--kubeconfig", type=FILE, help="A kubeconfig; each of its contexts is a member.")
 @click.option("--context", "contexts", multiple=True, help="Use only this context as a member. Repeatable.")
-@click.option("--order", type=click.Choice(["emptiest", "cheapest"]), default="emptiest", show_default=True)
+@click.option(
+    "--order",
+    type=click.Choice(["emptiest", "cheapest"]),
+    default="emptiest",
+    show_default=True,
+    help="Which members to show first.",
+)
 @click.option("--prices", type=FILE, help="Hourly prices by instance type, or by CLUSTER/TYPE, for the cheapest.")
 @click.option(
     "--most", "clusters_max", type=click.IntRange(min=1), metavar="N", help="Stop when N members take the workload."

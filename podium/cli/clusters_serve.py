@@ -20,32 +20,50 @@ from podium.cli.options.releases import decide_as_option
 @click.command()
 @click.option("--kubeconfig", type=FILE, help="A kubeconfig; each of its contexts is a member.")
 @click.option("--context", "contexts", multiple=True, help="Use only this context as a member. Repeatable.")
-@click.option("--kubeconfig-dir", type=FOLDER, help="A directory with one kubeconfig per member; changes apply.")
 @click.option(
-    "--http-bind-address", default="127.0.0.1:8090", show_default=True, callback=address, help="For HTTP JSON."
+    "--kubeconfig-dir",
+    type=FOLDER,
+    help="A directory with one kubeconfig per member; changes take effect while it runs.",
+)
+@click.option(
+    "--http-bind-address",
+    default="127.0.0.1:8090",
+    show_default=True,
+    callback=address,
+    help="The address for JSON over HTTP.",
 )
 @click.option(
     "--grpc-bind-address",
     default="127.0.0.1:8091",
     show_default=True,
     callback=address,
-    help='For gRPC; "" disables it.',
+    help='The address for gRPC; "" disables it.',
 )
 @click.option("--tls-cert-file", type=FILE, default="", help="The certificate. Without it, plain text.")
 @click.option("--tls-private-key-file", type=FILE, default="", help="Its private key.")
 @click.option("--grpc-client-ca-file", type=FILE, default="", help="The CA of the gRPC clients' certificates.")
 @click.option(
-    "--health-probe-bind-address", default=":10351", show_default=True, callback=address, help='"" disables it.'
+    "--health-probe-bind-address",
+    default=":10351",
+    show_default=True,
+    callback=address,
+    help='The address of /healthz, /livez and /readyz; "" disables it.',
 )
-@click.option("--metrics-bind-address", default=":8080", show_default=True, callback=address, help='"" disables it.')
+@click.option(
+    "--metrics-bind-address",
+    default=":8080",
+    show_default=True,
+    callback=address,
+    help='The address of /metrics; "" disables it.',
+)
 @click.option(
     "--stale-after",
     callback=duration,
     default="30s",
     show_default=True,
-    help="How long a member may be unreachable before answers are without it.",
+    help="How long a member may be unreachable before answers leave it out.",
 )
-@click.option("--use-stale", is_flag=True, help="Ask stale members nevertheless; answers say how stale they are.")
+@click.option("--use-stale", is_flag=True, help="Include stale members in answers, which then say how stale they are.")
 @click.option("--prices", type=FILE, help="Hourly prices by instance type, or by CLUSTER/TYPE, for the cheapest.")
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
@@ -104,7 +122,7 @@ def serve(
     with errors_shown():
         options = FleetOptions(
             http_bind_address,
-            _text(grpc_bind_address),
+            grpc_bind_address,
             health_probe_bind_address,
             metrics_bind_address,
             TlsFiles(tls_cert_file, tls_private_key_file, grpc_client_ca_file) if tls_cert_file else None,
@@ -115,11 +133,3 @@ def serve(
     sources = [Source(name, kubeconfig, name) for name in names]
     folder = Path(kubeconfig_dir) if kubeconfig_dir is not None else None
     event_loop.run_process(FleetApp(options, sources, folder).run)
-
-
-def _text(host_and_port: tuple[str, int] | None) -> str | None:
-    """Return the address as gRPC takes it."""
-    if host_and_port is None:
-        return None
-    host, port = host_and_port
-    return f"[{host}]:{port}" if ":" in host else f"{host or '[::]'}:{port}"

@@ -189,9 +189,9 @@ class _Read:
 @as_the_newest
 @output_option(YAML)
 def defaults(output: str) -> None:
-    """Print kube-scheduler's default configuration, that of an empty file. Text is the same as yaml.
+    """Print kube-scheduler's default configuration, which an empty file stands for. Text is the same as yaml.
 
-    `podium run` has it too, but for the names of the profile and of the lease, which are podium.
+    `podium run` uses it as well, except that the profile and the lease are named podium.
     """
     config = default_configuration(gates_of(()))
     if output == JSON:

@@ -52,13 +52,24 @@ _INT32_MAX = 2**31 - 1
 @click.option("--other-bindings", type=FILE, help="The other ResourceBindings, for the gate WorkloadAffinity.")
 @click.option("--cases", type=FILE, help="Answer recorded questions, one JSON object per line.")
 @click.option(
-    "--feature-gates", default="", metavar="NAME=BOOL,...", help="WorkloadAffinity, MultiplePodTemplatesScheduling."
+    "--feature-gates",
+    default="",
+    metavar="NAME=BOOL,...",
+    help="Karmada's feature gates WorkloadAffinity and MultiplePodTemplatesScheduling.",
 )
-@click.option("--enable-empty-workload-propagation", is_flag=True, help="As the flag of Karmada's scheduler.")
-@models_semantics_option
-@click.option("--seed", type=int, help="Draw what Karmada leaves to chance, such as which of several reasons it gives.")
 @click.option(
-    "--explain", is_flag=True, help="Show for each cluster why it gets that many replicas, and what would give it more."
+    "--enable-empty-workload-propagation",
+    is_flag=True,
+    help="Propagate workloads with 0 replicas, too, as this flag of Karmada's scheduler does.",
+)
+@models_semantics_option
+@click.option(
+    "--seed", type=int, help="The seed for what Karmada leaves to chance, such as which of several reasons it gives."
+)
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Show for each cluster why it gets this number of replicas, and what would give it more.",
 )
 @click.option(
     "--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_NO} if the workload is not divided."

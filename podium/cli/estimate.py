@@ -55,11 +55,13 @@ _GATE_NAMES = {
     "cluster_objects",
     multiple=True,
     type=FILE,
-    help="Karmada's Cluster object; adds the general estimate. Several: only their general estimates. Repeatable.",
+    help="Karmada's Cluster object; adds the general estimate. Several: only general estimates. Repeatable.",
 )
 @models_semantics_option
 @as_karmada_option
-@click.option("--feature-gates", default="", metavar="NAME=BOOL,...", help="ResourceQuotaEstimate.")
+@click.option(
+    "--feature-gates", default="", metavar="NAME=BOOL,...", help="Karmada's feature gate ResourceQuotaEstimate."
+)
 @click.option(
     "--mode",
     type=click.Choice(["parity", "accurate"]),

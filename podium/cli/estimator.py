@@ -15,7 +15,7 @@ from podium.cli.estimator_summary import summary
 from podium.cli.groups import CommandGroup
 from podium.cli.grpc_extra import importing_grpc
 from podium.cli.kubeconfig_contexts import contexts_of
-from podium.cli.options.addresses import PORT_MAX, address
+from podium.cli.options.addresses import PORT_MAX, address, ip_address
 from podium.cli.options.configuration import estimator_rules, plugin_option
 from podium.cli.options.durations import duration
 from podium.cli.options.logs import logging_options
@@ -50,11 +50,17 @@ def command() -> None:
 @command.command()
 @click.option("--kubeconfig", type=FILE, help="A kubeconfig; each of its contexts is a member.")
 @click.option("--context", "contexts", multiple=True, help="Use only this context as a member. Repeatable.")
-@click.option("--kubeconfig-dir", type=FOLDER, help="A directory with one kubeconfig per member; changes apply.")
+@click.option(
+    "--kubeconfig-dir",
+    type=FOLDER,
+    help="A directory with one kubeconfig per member; changes take effect while it runs.",
+)
 @click.option("--cluster-name", help="The name of the only member; overrides its context's name.")
 @click.option("--master", help="The address of the API server; overrides the kubeconfig.")
 @click.option("--cases", type=FILE, help="Serve recorded cases as members, for trials.")
-@click.option("--bind-address", default="0.0.0.0", show_default=True, help="The IP address for gRPC.")
+@click.option(
+    "--bind-address", default="0.0.0.0", show_default=True, callback=ip_address, help="The IP address for gRPC."
+)
 @click.option(
     "--server-port", type=click.IntRange(0, PORT_MAX), default=10352, show_default=True, help="The port for gRPC."
 )
@@ -63,9 +69,19 @@ def command() -> None:
 @click.option("--grpc-client-ca-file", type=FILE, default="", help="The CA of the client certificates.")
 @click.option("--insecure-skip-grpc-client-verify", is_flag=True, help="Do not require client certificates.")
 @click.option(
-    "--health-probe-bind-address", default=":10351", show_default=True, callback=address, help='"" disables it.'
+    "--health-probe-bind-address",
+    default=":10351",
+    show_default=True,
+    callback=address,
+    help='The address of /healthz, /livez and /readyz; "" disables it.',
 )
-@click.option("--metrics-bind-address", default=":8080", show_default=True, callback=address, help='"" disables it.')
+@click.option(
+    "--metrics-bind-address",
+    default=":8080",
+    show_default=True,
+    callback=address,
+    help='The address of /metrics; "" disables it.',
+)
 @click.option("--feature-gates", default="", metavar="NAME=BOOL,...", help="Feature gates of Karmada's estimator.")
 @click.option("--kube-api-qps", type=float, help=_without_effect("kube_api_qps"))
 @click.option("--kube-api-burst", type=int, help=_without_effect("kube_api_burst"))
@@ -107,7 +123,7 @@ def command() -> None:
     default=True,
     show_default=True,
     metavar="BOOL",
-    help="Without it, --report-status writes nothing, as Karmada's controller.",
+    help="If false, --report-status writes nothing, as in Karmada's controller.",
 )
 @logging_options
 def serve(
@@ -171,9 +187,8 @@ def serve(
         raise click.UsageError(
             "give member clusters in one way: --kubeconfig and --cluster-name, --kubeconfig-dir, or --cases"
         )
-    host = f"[{bind_address}]" if ":" in bind_address else bind_address
     options = Options(
-        f"{host}:{server_port}",
+        (bind_address, server_port),
         health_probe_bind_address,
         metrics_bind_address,
         tls,

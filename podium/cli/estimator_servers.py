@@ -60,12 +60,14 @@ _OPTIONS = (
         help="The time limit for all servers together.",
     ),
     click.option(
-        "--scheduler-estimator-ca-file", type=FILE, help="The CA of their certificates. Without it, plain text."
+        "--scheduler-estimator-ca-file",
+        type=FILE,
+        help="The CA of these servers' certificates. Without it, plain text.",
     ),
-    click.option("--scheduler-estimator-cert-file", type=FILE, help="The certificate that is presented to them."),
+    click.option("--scheduler-estimator-cert-file", type=FILE, help="The client certificate for these servers."),
     click.option("--scheduler-estimator-key-file", type=FILE, help="The private key of that certificate."),
     click.option(
-        "--insecure-skip-estimator-verify", is_flag=True, help="Trust whatever certificate an estimator server shows."
+        "--insecure-skip-estimator-verify", is_flag=True, help="Accept any certificate of an estimator server."
     ),
     click.option(
         "--disable-scheduler-estimator-in-pull-mode", is_flag=True, help="Do not ask about clusters in pull mode."

@@ -23,8 +23,20 @@ from podium.estimator.errors import EstimateError
     "--cluster-object", type=FILE, help="Karmada's Cluster object, for its resource models.  [default: Karmada's own]"
 )
 @as_karmada_option
-@click.option("--enable-cluster-resource-modeling", type=bool, default=True, show_default=True, metavar="BOOL")
-@click.option("--feature-gates", default="", metavar="NAME=BOOL,...", help="CustomizedClusterResourceModeling.")
+@click.option(
+    "--enable-cluster-resource-modeling",
+    type=bool,
+    default=True,
+    show_default=True,
+    metavar="BOOL",
+    help="If false, show no summary, as with this flag of Karmada.",
+)
+@click.option(
+    "--feature-gates",
+    default="",
+    metavar="NAME=BOOL,...",
+    help="Karmada's feature gate CustomizedClusterResourceModeling.",
+)
 @output_option()
 def summary(
     clusters: tuple[str, ...],

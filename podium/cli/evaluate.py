@@ -38,7 +38,7 @@ TOP: Final = 10
 @decide_as_option(
     OF_THE_CLUSTER,
     EVALUATED,
-    f" Of {next(iter(EVALUATED))}, which scheduler-plugins is built on, only how it scores; else it is {FIRST.minor}.",
+    f" {next(iter(EVALUATED))}, that of scheduler-plugins, changes only scores; the rest is as {FIRST.minor}.",
 )
 @click.option("--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_NO} if the pod fits on no node.")
 @click.option(
@@ -75,8 +75,8 @@ def command(
     \b
     podium evaluate scenarios.jsonl.gz
 
-    This answers recorded scenarios: one JSON object per line, with the objects, the configuration and the pod. One
-    whose configuration enables plugins of scheduler-plugins is answered as 1.35 without --decide-as.
+    This answers recorded scenarios: one JSON object per line, with the objects, the configuration and the pod.
+    Without --decide-as, a scenario whose configuration enables plugins of scheduler-plugins is answered as 1.35.
     """  # noqa: D301
     # From here on: reading a large cluster takes long, and Ctrl-C must end it without a traceback.
     click.get_current_context().with_resource(exit_at_sigint())

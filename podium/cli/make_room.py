@@ -33,20 +33,22 @@ if TYPE_CHECKING:
     required=True,
     metavar="NAMESPACE/NAME",
     callback=name_in,
-    help="The pending pod, or the gang, that is to fit.",
+    help="The pending pod or gang to make room for.",
 )
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
 @as_the_cluster
 @click.option("--carry-out", "carries_out", is_flag=True, help="Move the pods in the running cluster, step by step.")
-@click.option("--dry-run", "is_dry_run", is_flag=True, help="With --carry-out: ask the API server, change nothing.")
+@click.option(
+    "--dry-run", "is_dry_run", is_flag=True, help="With --carry-out: send only dry-run requests, and change nothing."
+)
 @click.option(
     "--step-timeout",
     default="5m",
     show_default=True,
     metavar="DURATION",
     callback=duration,
-    help="With --carry-out: how long a replacement may take to run.",
+    help="With --carry-out: how long a replacement pod may take to start.",
 )
 @click.option(
     "--exit-code",

@@ -24,10 +24,10 @@ def new_node_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "catalogues",
         multiple=True,
         type=FILE,
-        help="Instance types, as for podium plan: nodes of them are added, with their devices. Repeatable.",
+        help="Instance types, as for podium plan: also consider new nodes of these types, with devices. Repeatable.",
     )
     node_pools = click.option(
-        "--node-pools", type=FILE, help="With --catalogue: NodePools that such nodes are of, instead of the cluster's."
+        "--node-pools", type=FILE, help="With --catalogue: the NodePools of such nodes, instead of the cluster's."
     )
     return catalogue(node_pools(function))
 

@@ -86,7 +86,7 @@ _OPTIONS = (
     click.option("--adopt-nodes", is_flag=True, help="Buy more nodes like those of a cluster that has no NodePools."),
     _CATALOGUE,
     click.option(
-        "--types-of-nodes", is_flag=True, help="Buy instance types that nodes have as well, each as its nodes are."
+        "--types-of-nodes", is_flag=True, help="Also buy the instance types of existing nodes, each as its nodes are."
     ),
     click.option("--add", "added", multiple=True, type=FILE, help="Workloads to plan for as well. Repeatable."),
     click.option(

@@ -38,7 +38,7 @@ def command() -> None:
     type=PROVIDERS,
     default="plan-only",
     show_default=True,
-    help="What makes nodes: nothing, podium as objects without machines, or a Karpenter that reads NodeClaims.",
+    help="What creates nodes: nothing, podium (as objects without machines), or a Karpenter that reads NodeClaims.",
 )
 @purchase_options
 @rules_options
@@ -78,7 +78,7 @@ def command() -> None:
     default="15s",
     show_default=True,
     callback=duration,
-    help="How much later a removal is checked again before it is carried out.",
+    help="How long to wait before a removal is checked again and carried out.",
 )
 @click.option(
     "--leader-elect",
@@ -98,7 +98,7 @@ def command() -> None:
     default=":8081",
     show_default=True,
     callback=address,
-    help="Where /healthz, /livez and /readyz are served; empty for nowhere.",
+    help="The address of /healthz, /livez and /readyz;  disables it.",
 )
 @click.option(
     "--metrics-bind-address",
@@ -106,7 +106,7 @@ def command() -> None:
     default=":8080",
     show_default=True,
     callback=address,
-    help="Where /metrics is served; empty for nowhere.",
+    help="The address of /metrics;  disables it.",
 )
 @logging_options
 def run(
@@ -126,9 +126,10 @@ def run(
     metrics_address: tuple[str, int] | None,
     **purchase: Any,
 ) -> None:
-    """Run until SIGTERM or SIGINT.
+    """Buy nodes for pods that fit nowhere, and remove nodes that are not needed, until SIGTERM or SIGINT.
 
-    By default nothing is bought: Events about pods and nodes, and the ConfigMap podium-provisioner, say what would be.
+    By default it buys and removes nothing: Events of pods and nodes, and the ConfigMap podium-provisioner, show what it
+    would do.
     """
     from podium.cli.asking import errors_shown
     from podium.provisioner.controller.app import Options, Placing, ProvisionerApp

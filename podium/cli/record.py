@@ -38,8 +38,8 @@ def command(
 ) -> None:
     """Record what happens in a cluster into a new or empty directory, until SIGTERM or SIGINT.
 
-    It reads only, and never Secrets. `podium replay DIR` then says for each pod that the scheduler bound what podium
-    would have done.
+    It changes nothing, and never reads Secrets. For each pod that the scheduler bound, `podium replay DIR` then shows
+    what podium would have done.
     """
     from podium.recording.hashed_names import NameHasher
     from podium.recording.watched import Options, RecordApp

@@ -46,8 +46,8 @@ def command() -> None:
 def verify(directory: Path, key_file: Path, output: str) -> None:
     """Check that the files in DIR are those of a release.
 
-    The provenance in DIR must be signed with the key, and each file must have the digest that it says. A file that was
-    changed, is missing or does not belong to the release is named, and the exit code is 3.
+    The provenance in DIR must be signed with the key, and each file must have the digest stated there. Files that were
+    changed, are missing or do not belong to the release are named, and the exit code is 3.
     """
     from podium.lib.bounded_read import read_file
     from podium.lib.provenance import ProvenanceError, read_public_key, verified_statement

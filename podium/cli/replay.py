@@ -70,7 +70,7 @@ def _parse_window(_: click.Context, parameter: click.Parameter, text: str | None
     "--speed",
     type=FiniteRange(min=0, min_open=True),
     metavar="N",
-    help="Let N recorded seconds pass in one. By default as fast as it can.",
+    help="Replay N recorded seconds per second. By default as fast as possible.",
 )
 @click.option(
     "--trace", type=click.Path(path_type=Path), metavar="FILE", help="Write a trace for Perfetto into this file."

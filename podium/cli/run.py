@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from podium.cli import event_loop
 from podium.cli.fix_command import fix_command
 from podium.cli.interrupts import exit_0_at_sigterm
 from podium.cli.options.access import access_options, take_access_options
+from podium.cli.options.addresses import ip_address
 from podium.cli.options.configuration import (
     BadFlag,
     Usable,
@@ -47,13 +47,6 @@ if TYPE_CHECKING:
 log = get_logger("config")
 
 _MEMORY_BYTES_MAX = 1 << 40
-
-
-def _address(_: click.Context, parameter: click.Parameter, text: str) -> str:
-    try:
-        return str(ip_address(text))
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is not an IP address", param=parameter) from None
 
 
 def _suites(_: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
@@ -111,7 +104,7 @@ def _flags(context: click.Context) -> dict[str, str]:
     "--bind-address",
     default="0.0.0.0",
     show_default=True,
-    callback=_address,
+    callback=ip_address,
     help="The IP address that the endpoints listen on.",
 )
 @click.option(
@@ -169,7 +162,7 @@ def _flags(context: click.Context) -> dict[str, str]:
     "--show-hidden-metrics-for-version",
     "hidden_metrics_version",
     metavar="VERSION",
-    help="Show metrics that are deprecated, and otherwise hidden. VERSION must be the minor before the one decided as.",
+    help="Show deprecated metrics, which are otherwise hidden. VERSION must be the minor before the one in force.",
 )
 @click.option(
     "--ui",
@@ -181,7 +174,7 @@ def _flags(context: click.Context) -> dict[str, str]:
     "--reload",
     "reloads",
     is_flag=True,
-    help="Take over a changed configuration file, plugin file or kubeconfig while podium runs; on SIGHUP at once.",
+    help="Reload a changed configuration file, plugin file or kubeconfig while podium runs; immediately on SIGHUP.",
 )
 @click.option(
     "--record",

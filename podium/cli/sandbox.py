@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 )
 @click.option("--write-kubeconfig", type=click.Path(path_type=Path), help="Write a kubeconfig for it to this file.")
 @click.option("--seed", default=0, show_default=True, help="The same seed gives the same nodes.")
-@devices_option("Devices of every node, such as gpu=8: with a device class, and claims for them. Repeatable.")
+@devices_option("Devices of every node, such as gpu=8, with a device class and claim templates for them. Repeatable.")
 def command(port: int, nodes: int, write_kubeconfig: Path | None, seed: int, devices: tuple[DeviceKind, ...]) -> None:
     """Serve a Kubernetes API from memory, for trials. Ctrl-C stops it."""
     from podium.sandbox import serve
@@ -41,7 +42,12 @@ def command(port: int, nodes: int, write_kubeconfig: Path | None, seed: int, dev
     try:
         event_loop.run(main)
     except OSError as error:
-        action = f"write {error.filename}" if error.filename else f"serve on port {port}"
-        raise click.ClickException(f"cannot {action}: {error.strerror or error}") from error
+        if error.filename:
+            problem = f"cannot write {error.filename}: {error.strerror or error}"
+        else:
+            # asyncio's text repeats the address as a tuple.
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            problem = f"cannot serve on port {port}: {reason}; change --port (0 takes a free one)"
+        raise click.ClickException(problem) from error
     except KeyboardInterrupt:
         say("Stopped.")

@@ -24,7 +24,7 @@ from podium.cli.output import TEXT, output_option, print_value
     default="2s",
     show_default=True,
     callback=duration,
-    help="How long to wait for bindings that overtook each other before a disagreement is explained.",
+    help="How long to wait for bindings that arrive out of order before a disagreement is explained.",
 )
 @click.option(
     "--disagreements",
@@ -44,14 +44,14 @@ from podium.cli.output import TEXT, output_option, print_value
     "health_address",
     default="",
     callback=address,
-    help="Where /healthz, /livez and /readyz are served, such as :8081. By default nowhere.",
+    help="The address of /healthz, /livez and /readyz, such as :8081. By default they are not served.",
 )
 @click.option(
     "--metrics-bind-address",
     "metrics_address",
     default="",
     callback=address,
-    help="Where /metrics is served, such as :8080. By default nowhere.",
+    help="The address of /metrics, such as :8080. By default it is not served.",
 )
 @html_option("agreement, disagreements with their scores, and nodes, waiting pods and zones over time")
 @output_option()
@@ -73,8 +73,8 @@ def command(
 ) -> None:
     """Compare what another scheduler does with what podium would have done, until SIGTERM or SIGINT.
 
-    For each pod that the other scheduler binds, podium evaluates all nodes as its watches showed them. It reads only.
-    At the end it prints a report.
+    For each pod that the other scheduler binds, podium evaluates all nodes as its watches showed them. It changes
+    nothing, and prints a report when it ends.
     """
     from podium.cli.shadow_table import print_report
     from podium.lib.system_clock import SystemClock

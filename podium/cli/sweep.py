@@ -67,7 +67,7 @@ def _weights(
     callback=_weights,
     multiple=True,
     metavar="PLUGIN=WEIGHT,...",
-    help="Score weights to try, in every configuration; of several, all combinations. Repeatable.",
+    help="Score weights to try in every configuration. With several, all combinations are tried. Repeatable.",
 )
 @plugin_option
 @as_the_newest
@@ -77,7 +77,7 @@ def _weights(
     "--resume",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Keep results in this file, a JSON line each, and do not compute again what it holds.",
+    help="Keep results in this file, a JSON line each, and skip those that it already has.",
 )
 @html_option("the table, and any two numbers of each configuration as a point")
 @output_option()

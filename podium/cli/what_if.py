@@ -55,15 +55,17 @@ def _recording(process: Callable[[Any, Any], None], flag: str, ctx: click.Contex
 @as_the_cluster
 @click.option("--steps", cls=_InOrder, multiple=True, type=FILE, help="A file of steps, see docs/questions.md.")
 @click.option("--drain", cls=_InOrder, multiple=True, metavar="NODE", help="Cordon a node and move its pods.")
-@click.option("--add-nodes", cls=_InOrder, multiple=True, metavar="N", help="Add nodes; the next --like says which.")
-@click.option("--like", cls=_InOrder, multiple=True, metavar="NODE", help="The node that the added ones are like.")
+@click.option(
+    "--add-nodes", cls=_InOrder, multiple=True, metavar="N", help="Add N nodes; the next --like names the node to copy."
+)
+@click.option("--like", cls=_InOrder, multiple=True, metavar="NODE", help="The node that the added ones copy.")
 @click.option(
     "--apply", cls=_InOrder, multiple=True, type=FILE, help="Add or replace the objects of a file or directory."
 )
 @click.option("--scale", cls=_InOrder, multiple=True, metavar="NS/KIND/NAME=N", help="Scale a workload to N pods.")
 @click.option("--remove", cls=_InOrder, multiple=True, metavar="KIND/[NS/]NAME", help="Delete an object.")
 @click.option(
-    "--use-config", cls=_InOrder, multiple=True, type=FILE, help="Let another configuration decide from here on."
+    "--use-config", cls=_InOrder, multiple=True, type=FILE, help="Use another configuration from this step on."
 )
 @click.option("--order", "in_batches", is_flag=True, help="With --drain a,b,c: the order and batches to drain them in.")
 @html_option("utilisation and pods by zone before and after, and what becomes of pods")

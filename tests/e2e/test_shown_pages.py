@@ -48,10 +48,7 @@ CATALOGUE: Final = [
 ]
 HERE: Final = {
     "README.md",
-    *(
-        f"docs/{name}.md"
-        for name in ("monitoring", "operations", "pending", "plan", "queue", "quickstart", "recording")
-    ),
+    *(f"docs/{name}.md" for name in ("monitoring", "operations", "pending", "plan", "queue", "recording")),
     "docs/shadow.md",
 }
 ELSEWHERE: Final = {
@@ -68,6 +65,7 @@ ELSEWHERE: Final = {
     "docs/plugins.md": "integration/examples/test_plugins.py",
     "docs/policies.md": "integration/examples/test_policies.py",
     "docs/questions.md": "integration/examples/test_questions.py",
+    "docs/quickstart.md": "e2e/test_quickstart_page.py",
     "docs/shards.md": "integration/cli/test_shards_command.py",
     "docs/upgrade.md": "e2e/test_upgrade_page.py",
 }
@@ -245,31 +243,6 @@ async def test_the_questions_of_the_readme_are_answered(sandbox_cluster: Sandbox
     assert len(questions) == 7
     for command in questions:
         assert await shell.run(command)
-
-
-@pytest.mark.control_plane
-async def test_the_quickstart_binds_a_pod_and_says_why_another_waits(
-    own_cluster: RealCluster, control_plane_binaries: Binaries, start: StartDaemon, tmp_path: Path
-) -> None:
-    """From the first pod on. What comes before needs Docker: the commands of docs/install.md."""
-    await own_cluster.create(node("kind", cpu="4"))
-    await start(own_cluster)
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    shell = Shell(tmp_path / "home", own_cluster.kubeconfig, tmp_path, kubectl_of(control_plane_binaries))
-    apply, pods, events, huge, why, fix = (
-        command
-        for command in shown_in("docs/quickstart.md")
-        if not re.match("kind |docker |helm |make |kubectl -n kube-system rollout", command)
-    )
-    await shell.run(apply)
-    await own_cluster.wait_bound(["podium-one"])
-    assert "kind" in await shell.run(pods)
-    await own_cluster.wait_events("Scheduled", 1)
-    assert "podium" in await shell.run(events)
-    await shell.run(huge)
-    await own_cluster.wait_condition("huge")
-    assert "Insufficient cpu" in await shell.run(why)
-    assert "cpu" in await shell.run(fix)
 
 
 @pytest.mark.control_plane

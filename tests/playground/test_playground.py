@@ -65,7 +65,7 @@ async def choose(page: Page, question: str) -> None:
 async def test_example_answers_every_question(visit: Visit, axe: Path, tmp_path: Path) -> None:
     """`PODIUM_SCREENSHOTS=docs/images` renews the picture in the documentation."""
     page = visit.page
-    await page.get_by_role("button", name="Take the example cluster").click()
+    await page.get_by_role("button", name="Use the example cluster").click()
     await visit.says("4 nodes, 8 pods and workloads.")
     await visit.shows("shop/report-7d4 fits on no node: 0/4 nodes are available")
     await choose(page, "Why")
@@ -83,9 +83,29 @@ async def test_example_answers_every_question(visit: Visit, axe: Path, tmp_path:
         assert await serious_faults(page, axe) == []
 
 
+@pytest.mark.parametrize("question", ["Placement", "Why", "Fix", "Capacity"])
+async def test_wide_answers_scroll_in_themselves_on_a_phone(visit: Visit, question: str) -> None:
+    page = visit.page
+    await page.set_viewport_size({"width": 390, "height": 844})
+    try:
+        await page.get_by_role("button", name="Use the example cluster").click()
+        await visit.says("4 nodes, 8 pods and workloads.")
+        await choose(page, question)
+        await visit.shows("shop/report-7d4")
+        assert await page.evaluate("document.documentElement.scrollWidth") <= 390
+        overflowing = await page.evaluate(
+            """() => [...document.querySelectorAll("#answer :is(pre, .scroll)")]
+                 .filter(block => block.scrollWidth > block.clientWidth)
+                 .map(block => getComputedStyle(block).overflowX)"""
+        )
+        assert set(overflowing) <= {"auto"}
+    finally:
+        await page.set_viewport_size({"width": 1280, "height": 800})
+
+
 async def test_tabs_are_walked_with_the_arrow_keys(visit: Visit) -> None:
     page = visit.page
-    await page.get_by_role("button", name="Take the example cluster").click()
+    await page.get_by_role("button", name="Use the example cluster").click()
     await visit.says("4 nodes, 8 pods and workloads.")
     await choose(page, "Placement")
     await page.keyboard.press("ArrowLeft")

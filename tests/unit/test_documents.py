@@ -80,6 +80,23 @@ def test_the_readme_begins_with_what_podium_is() -> None:
     assert all(part in first_screen for part in ("alpha", "1.36", "1.37", "![", "make demo", "docs/parity.md"))
 
 
+def test_the_comparison_shows_figures_of_the_performance_page() -> None:
+    """Each row of its table names the workload, the nodes and the column that it is taken from."""
+    figures = (ROOT / "docs/performance.md").read_text().partition("\n\n\n|  | target")[0]
+    heading, *rows = (line.split("|")[1:-1] for line in figures.splitlines() if line.startswith("| "))
+    columns = [name.strip() for name in heading]
+    cells = {tuple(cell.strip() for cell in row[:3]): [cell.strip() for cell in row] for row in rows}
+    workloads = {"plain pods": "plain", "1,000 preemptors": "preemption", "an extender": "extender"}
+    names = {"CPU ms per pod, Events included": "until quiet"}
+    page = (ROOT / "docs/compared.md").read_text()
+    shown = re.findall(r"^\| ([\w, ]+), ([\d,]+) (?:full )?nodes: (.+) \| ([\d.]+) \| ([\d.]+) \|$", page, re.MULTILINE)
+    assert len(shown) == 8
+    for workload, nodes, column, *values in shown:
+        at = columns.index(names.get(column, column))
+        for scheduler, value in zip(("podium", "kube-scheduler"), values, strict=True):
+            assert cells[workloads[workload], nodes, scheduler][at] == value, (workload, nodes, column)
+
+
 RETIRED = (
     *("nodes fit that it looked at", "is the least: so many", "is no number of attempts", "PODS THAT STAY"),
     *(

@@ -43,12 +43,19 @@ _PODS_PER_NODE_MAX = 10
 @click.option("--pods", default=500, show_default=True, help="The number of pods that fit, at most 10 per node.")
 @output_option()
 @click.option("--seed", default=0, show_default=True, help="The same seed gives the same nodes and pods.")
-@click.option("--timeout", "timeout_s", type=FiniteRange(min=0, min_open=True), default=120.0, show_default=True)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=FiniteRange(min=0, min_open=True),
+    default=120.0,
+    show_default=True,
+    help="The seconds after which the demo gives up.",
+)
 @click.option("--config", type=click.Path(path_type=Path), help="Schedule with this configuration's first profile.")
 @plugin_option
 @as_the_newest
 @click.option(
-    "--autoscale", is_flag=True, help="Show instead how nodes are bought when pods come, and removed when they go."
+    "--autoscale", is_flag=True, help="Show how nodes are bought when pods arrive and removed when pods end, instead."
 )
 @click.option(
     "--ui",
@@ -64,7 +71,7 @@ _PODS_PER_NODE_MAX = 10
     help="Also create so many pod groups of three pods each, which start together or not at all, and one that fits "
     "nowhere.",
 )
-@devices_option("Devices of every node, such as gpu=8, and more pods, with claims for them. Repeatable.")
+@devices_option("Devices of every node, such as gpu=8, and additional pods with claims for them. Repeatable.")
 def command(
     nodes: int,
     pods: int,

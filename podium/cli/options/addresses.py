@@ -1,7 +1,9 @@
-"""Addresses that a server listens on."""
+"""Addresses that a server listens on. One that can never be listened on is a usage error, before anything begins."""
 
 from __future__ import annotations
 
+import ipaddress
+import socket
 from typing import Final
 
 import click
@@ -16,4 +18,25 @@ def address(_: click.Context, parameter: click.Parameter, text: str) -> tuple[st
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > PORT_MAX:
         raise click.BadParameter(f"{text!r} does not end in a colon and a port from 0 to {PORT_MAX}", param=parameter)
-    return host.strip("[]"), int(port)
+    host = host.strip("[]")
+    if not _can_be_resolved(host):
+        problem = f"{host!r} is neither an IP address nor a name that can be resolved here"
+        raise click.BadParameter(problem, param=parameter)
+    return host, int(port)
+
+
+def ip_address(_: click.Context, parameter: click.Parameter, text: str) -> str:
+    """Return an option's IP address in its usual form."""
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not an IP address", param=parameter) from None
+
+
+def _can_be_resolved(host: str) -> bool:
+    """Report whether a listener could find the address of this host; "" stands for all addresses."""
+    try:
+        socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, ValueError):
+        return False
+    return True

@@ -18,7 +18,7 @@ _FIELDS = {
     "lease_duration_s": ("lease-duration", "How long other replicas wait for a leader that does not renew. [15s]"),
     "renew_deadline_s": ("renew-deadline", "How long a leader tries to renew before it gives up. [10s]"),
     "retry_period_s": ("retry-period", "The time between two attempts to acquire or renew. [2s]"),
-    "resource_lock": ("resource-lock", "The kind of lock object; only leases. [leases]"),
+    "resource_lock": ("resource-lock", "The kind of the lock object; only leases is supported. [leases]"),
     "resource_name": ("resource-name", "The Lease's name. [podium]"),
     "resource_namespace": ("resource-namespace", "The Lease's namespace. [kube-system]"),
 }

@@ -33,7 +33,9 @@ def logging_options(command: Callable[..., Any]) -> Callable[..., Any]:
         type=click.Choice(["json", "text"]),
         help="The format of the log. By default text on a terminal, and json otherwise.",
     )
-    @click.option("-v", "--v", "verbosity", type=click.IntRange(0, 10), default=2, show_default=True, help="Verbosity.")
+    @click.option(
+        "-v", "--v", "verbosity", type=click.IntRange(0, 10), default=2, show_default=True, help="How much to log."
+    )
     @wraps(command)
     def logging_first(*args: Any, logging_format: str | None, verbosity: int, **options: Any) -> Any:
         from podium.telemetry import configure_logging, flush_log

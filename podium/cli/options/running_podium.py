@@ -31,7 +31,7 @@ _OPTIONS: Final = (
         show_default=True,
     ),
     click.option("--url", metavar="URL", help="Ask a running podium, such as https://localhost:10259."),
-    click.option("--token-file", type=FILE, help="With --url: the bearer token of a user who may ask."),
+    click.option("--token-file", type=FILE, help="With --url: the bearer token of a user who may read its pages."),
     click.option(
         "--certificate-authority", type=FILE, help="With --url: the authority that signed podium's certificate."
     ),

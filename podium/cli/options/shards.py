@@ -48,14 +48,14 @@ def shard_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--shard-member",
             metavar="NAME",
             callback=shard_name,
-            help="This scheduler's name in the group, which must be its own. [the name of the host]",
+            help="This scheduler's name in the group; every member needs a different one. [the name of the host]",
         ),
         click.option(
             "--shards",
             "shard_group",
             metavar="GROUP",
             callback=shard_name,
-            help="Schedule as one of several, each on nodes of its own; see docs/shards.md.",
+            help="Schedule as a member of this group, which divides the nodes among its members; see docs/shards.md.",
         ),
     ):
         command = option(command)

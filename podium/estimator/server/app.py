@@ -49,7 +49,7 @@ class Source:
 class Options:
     """The settings of a server.
 
-    `address` is `host:port`. The endpoints listen on a host ("" for any) and a port, or are disabled.
+    Addresses are a host ("" for any) and a port; None disables the endpoint.
     Without `tls` the server uses plain text.
 
     `rules`: with these, live members give accurate estimates. Members that never change have their own view, or none.
@@ -57,7 +57,7 @@ class Options:
     `report`: None if the members' summaries are not reported.
     """
 
-    address: str = "0.0.0.0:10352"
+    address: tuple[str, int] = ("0.0.0.0", 10352)
     health_address: tuple[str, int] | None = ("", 10351)
     metrics_address: tuple[str, int] | None = ("", 8080)
     tls: TlsFiles | None = None
@@ -139,13 +139,15 @@ class EstimatorApp(Process):
             return f"not listed yet: {missing}" if missing else None
 
         async with (
-            serve_grpc(service.handler(), options.address, credentials) as port,
+            serve_grpc(
+                service.handler(), *options.address, credentials, options="--server-port or --bind-address"
+            ) as port,
             self._serving(options.health_address, options.metrics_address, not_listed),
         ):
 
             def begin() -> Iterable[Tasks]:
                 mode = "accurate, sets of components as in parity mode" if options.rules is not None else "parity"
-                log.info("Serving estimates", address=options.address, port=port, clusters=len(members), mode=mode)
+                log.info("Serving estimates", address=options.address[0], port=port, clusters=len(members), mode=mode)
                 started(port)
                 return ()
 

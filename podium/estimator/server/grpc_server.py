@@ -12,7 +12,7 @@ import grpc.aio
 
 from podium.lib.descriptors import inbound_connections_max
 from podium.lib.error_text import error_text
-from podium.server.serving import ServingError
+from podium.server.serving import ServingError, listen
 
 _STOP_S_MAX: Final = 5.0
 
@@ -30,24 +30,34 @@ def _options() -> list[tuple[str, int]]:
 
 @asynccontextmanager
 async def serve_grpc(
-    handler: grpc.GenericRpcHandler, address: str, credentials: grpc.ServerCredentials | None
+    handler: grpc.GenericRpcHandler,
+    host: str,
+    port: int,
+    credentials: grpc.ServerCredentials | None,
+    *,
+    options: str = "",
 ) -> AsyncIterator[int]:
     """Serve while the context is open; then let running requests end, for at most 5 s. Yields the port.
 
     Args:
-        address: `host:port`; port 0 selects any free port.
+        host: an IP address or a name; "" listens on all addresses.
+        port: 0 selects any free port.
         credentials: None for plain text.
+        options: the options of the command line that choose host and port, for the error.
 
     Raises: ServingError if the address cannot be listened on.
     """
     server = grpc.aio.server(options=_options())
     server.add_generic_rpc_handlers((handler,))
+    address = f"[{host}]:{port}" if ":" in host else f"{host or '[::]'}:{port}"
     try:
         if credentials is None:
             port = server.add_insecure_port(address)
         else:
             port = server.add_secure_port(address, credentials)
     except RuntimeError as error:
+        # gRPC does not say why: a listener of our own on the same address fails for the same reason.
+        listen(host, port, may_be_name=True, options=options).close()
         raise ServingError(f"cannot listen on {address}: {error_text(error)}") from error
     await server.start()
     try:

@@ -41,14 +41,13 @@ class FleetOptions:
     """The settings of a server. Addresses are a host ("" for any) and a port, or None to serve nothing there.
 
     Attributes:
-        grpc_address: as `host:port`; None to serve no gRPC.
         tls: of both interfaces; without it they use plain text.
         rules: decide in each member, as its own release has them if they say so.
         look_s: the interval between two checks of a directory of kubeconfigs.
     """
 
     http_address: Address = ("127.0.0.1", 8090)
-    grpc_address: str | None = "127.0.0.1:8091"
+    grpc_address: Address | None = ("127.0.0.1", 8091)
     health_address: Address | None = ("", 10351)
     metrics_address: Address | None = ("", 8080)
     tls: TlsFiles | None = None
@@ -113,7 +112,8 @@ class FleetApp(Process):
             grpc_port = 0
             if options.grpc_address is not None:
                 credentials = None if options.tls is None else ReloadingCertificates(options.tls).credentials()
-                serving = serve_grpc(service.handler(), options.grpc_address, credentials)
+                advice = "--grpc-bind-address ('' disables it)"
+                serving = serve_grpc(service.handler(), *options.grpc_address, credentials, options=advice)
                 grpc_port = await stack.enter_async_context(serving)
             await stack.enter_async_context(self._serving(options.health_address, options.metrics_address, not_listed))
             if tls is not None:

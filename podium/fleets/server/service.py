@@ -109,7 +109,7 @@ async def serve_http(service: FleetService, host: str, port: int, tls: ServingTl
     """
     app = web.Application(middlewares=[refuse_other_sites], client_max_size=BODY_BYTES_MAX)
     app.add_routes(service.routes())
-    listener = listen(host, port, may_be_name=True)
+    listener = listen(host, port, may_be_name=True, options="--http-bind-address")
     port = listener.getsockname()[1]
     context = None if tls is None else lambda: tls.context
     async with serving(app, listener, RequestLog(), connections_max=inbound_connections_max(), tls=context):

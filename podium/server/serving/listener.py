@@ -15,13 +15,14 @@ class ServingError(UserFacingError):
     """The port cannot be listened on; the text says why."""
 
 
-def listen(host: str, port: int, *, may_be_name: bool = False) -> socket.socket:
+def listen(host: str, port: int, *, may_be_name: bool = False, options: str = "") -> socket.socket:
     """Return a listening socket.
 
     Args:
         host: an IP address; "" listens on all addresses, and `::` accepts IPv4 too.
         may_be_name: whether the host may be a name, which is resolved.
         port: 0 for any that is free.
+        options: the options of the command line that choose host and port, for the error.
 
     Raises: ServingError.
     """
@@ -36,7 +37,8 @@ def listen(host: str, port: int, *, may_be_name: bool = False) -> socket.socket:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)[0]
         return socket.create_server(address, family=family, dualstack_ipv6=host == "::")
     except (OSError, ValueError) as error:
-        raise ServingError(f"cannot listen on {host or 'any address'} port {port}: {_reason(error)}") from error
+        advice = f"; change {options}" if options else ""
+        raise ServingError(f"cannot listen on {host or 'any address'} port {port}: {_reason(error)}{advice}") from error
 
 
 def _reason(error: Exception) -> str:

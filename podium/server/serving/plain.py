@@ -18,7 +18,7 @@ from podium.server.serving.server import Pages, metrics_page
 
 @asynccontextmanager
 async def serve_plain(
-    host: str, port: int, pages: Pages, *, middlewares: Sequence[Middleware] = ()
+    host: str, port: int, pages: Pages, *, middlewares: Sequence[Middleware] = (), options: str = ""
 ) -> AsyncIterator[int]:
     """Serve while the context is open, then give running requests up to 5 s to end. Yields the port.
 
@@ -27,12 +27,13 @@ async def serve_plain(
         port: 0 selects any free port.
         pages: handlers of GET requests, by path.
         middlewares: run before each handler, the first one outermost.
+        options: the options of the command line that choose host and port, for the error.
 
     Raises: ServingError if the port cannot be listened on.
     """
     app = web.Application(middlewares=middlewares)
     app.add_routes([web.get(path, handler) for path, handler in pages.items()])
-    listener = listen(host, port, may_be_name=True)
+    listener = listen(host, port, may_be_name=True, options=options)
     port = listener.getsockname()[1]
     async with serving(app, listener, RequestLog(), connections_max=inbound_connections_max()):
         yield port
@@ -66,9 +67,14 @@ async def serve_health_and_metrics(
     """
     health, metrics = health_and_metrics_pages(render, not_ready, not_live)
     async with AsyncExitStack() as stack:
-        for address, pages in ((health_address, health), (metrics_address, metrics)):
+        endpoints = (
+            ("--health-probe-bind-address", health_address, health),
+            ("--metrics-bind-address", metrics_address, metrics),
+        )
+        for option, address, pages in endpoints:
             if address is not None:
-                await stack.enter_async_context(serve_plain(*address, pages))
+                advice = f"{option} ('' disables it)"
+                await stack.enter_async_context(serve_plain(*address, pages, options=advice))
         yield
 
 

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 import orjson
 from aiohttp import web
@@ -35,6 +35,8 @@ from podium.server.serving.tls import ServingTls
 from podium.telemetry import CONTENT_TYPE, OPEN_CONTENT_TYPE, Metrics
 
 log = get_logger("serving")
+
+_OPTIONS: Final = "--secure-port (0 disables the endpoints) or --bind-address"
 
 Configz = Callable[[], Mapping[str, Any]]
 """The answer of /configz: the configuration in effect, as its v1 document, below `componentconfig`."""
@@ -90,7 +92,7 @@ async def serve(
         if port == 0:
             yield Server(bind_address, 0)
             return
-        listener = listen(bind_address, port)
+        listener = listen(bind_address, port, options=_OPTIONS)
     address, port = listener.getsockname()[:2]
     app = application(health, metrics, configz, pages=pages, flags=flags, minor=minor, middlewares=middlewares)
     limit = inbound_connections_max() if connections_max is None else connections_max

@@ -162,7 +162,8 @@ def test_port_that_is_taken_is_a_plain_message(serve: Callable[..., Served], pod
     flags = ("--cluster-name", "m1", "--master", "http://127.0.0.1:1", "--server-port", str(port), *QUIET)
     result = podium("estimator", "serve", "--bind-address", "127.0.0.1", *flags)
     assert result.returncode == 1
-    assert f"cannot listen on 127.0.0.1:{port}" in result.stderr
+    reason = f"cannot listen on 127.0.0.1 port {port}: Address already in use; change --server-port or --bind-address"
+    assert reason in result.stderr
     assert "Traceback" not in result.stderr
 
 
@@ -172,5 +173,6 @@ def test_port_of_health_that_is_taken_is_a_plain_message(podium: Podium) -> None
         flags = ("--cluster-name", "m1", "--master", "http://127.0.0.1:1", "--server-port", "0", *QUIET)
         result = podium("estimator", "serve", *flags, "--health-probe-bind-address", f"127.0.0.1:{port}")
     assert result.returncode == 1
-    assert f"cannot listen on 127.0.0.1 port {port}: " in result.stderr
+    assert f"cannot listen on 127.0.0.1 port {port}: Address already in use" in result.stderr
+    assert "change --health-probe-bind-address" in result.stderr
     assert "Traceback" not in result.stderr

@@ -15,7 +15,7 @@ from podium.fleets.server.app import FleetApp, FleetOptions
 from podium.fleets.server.messages import CLASSES, METHOD, SERVICE
 from tests.patience import PATIENCE_S
 
-QUIET = FleetOptions(("127.0.0.1", 0), "127.0.0.1:0", health_address=None, metrics_address=None)
+QUIET = FleetOptions(("127.0.0.1", 0), ("127.0.0.1", 0), health_address=None, metrics_address=None)
 
 
 class FleetAsker:

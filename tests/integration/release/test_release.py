@@ -160,6 +160,16 @@ def test_an_image_with_an_extra_imports_its_packages(out: Path, folder: Path, ex
     }
 
 
+def test_containerd_imports_each_image_under_the_name_that_a_kubelet_uses(out: Path) -> None:
+    with tarfile.open(out / f"{NAME}-image.oci.tar") as layout:
+        file = layout.extractfile("index.json")
+        assert file is not None
+        entries = json.loads(file.read())["manifests"]
+    names = [entry["annotations"]["io.containerd.image.name"] for entry in entries]
+    extras = ("", "-otel", "-estimator")
+    assert names == [f"docker.io/library/podium{extra}:{podium.__version__}" for extra in extras]
+
+
 def test_the_images_bill_names_debians_packages_and_pythons(out: Path) -> None:
     bill = json.loads((out / f"{NAME}-image.cdx.json").read_text())
     components = {component["name"]: component for component in bill["components"]}

@@ -82,7 +82,7 @@ def recording(kubeconfig: Path, directory: Path) -> Process:
 
 
 def estimator_of(kubeconfig: Path, _: Path) -> Process:
-    options = estimator.Options("127.0.0.1:0", health_address=None, metrics_address=None)
+    options = estimator.Options(("127.0.0.1", 0), health_address=None, metrics_address=None)
     return estimator.EstimatorApp(options, [estimator.Source("m1", str(kubeconfig))])
 
 

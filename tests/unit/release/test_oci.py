@@ -39,6 +39,18 @@ def test_each_blob_lies_below_its_digest_and_the_index_names_the_manifest(tmp_pa
     assert (manifest["mediaType"], manifest["layers"], manifest["annotations"]) == (MANIFEST, [layer], {"a": "b"})
 
 
+def test_an_image_has_a_full_name_for_containerd_beside_its_tag(tmp_path: Path) -> None:
+    layout = Layout()
+    entry = layout.add_json({}, "index")
+    layout.write(tmp_path / "layout.tar", {"1.0": entry, "2.0": entry}, {"1.0": "docker.io/library/a:1.0"})
+    named, tagged = json.loads(contents(tmp_path / "layout.tar")["index.json"])["manifests"]
+    assert named["annotations"] == {
+        "org.opencontainers.image.ref.name": "1.0",
+        "io.containerd.image.name": "docker.io/library/a:1.0",
+    }
+    assert tagged["annotations"] == {"org.opencontainers.image.ref.name": "2.0"}
+
+
 def test_a_layer_is_known_by_the_digest_of_what_is_compressed() -> None:
     members = [Member("a", None, 0o755), Member("a/b", b"x"), Member("a/c", None, 0o777, "b")]
     layer = ImageLayer(members)

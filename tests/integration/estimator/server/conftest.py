@@ -18,7 +18,7 @@ from podium.estimator.server.service import SERVICE
 from tests.patience import PATIENCE_S
 from tests.unit.estimator.server.wire import replicas_request, sets_request, unschedulable_request
 
-QUIET = Options("127.0.0.1:0", health_address=None, metrics_address=None)
+QUIET = Options(("127.0.0.1", 0), health_address=None, metrics_address=None)
 
 
 class Asker:

@@ -32,7 +32,7 @@ async def test_idle_connections_to_the_endpoints_are_closed(monkeypatch: pytest.
     monkeypatch.setattr(endpoints, "IDLE_S_MAX", 0.2)
     monkeypatch.setattr(inbound, "_LOOK_EVERY_S", 0.02)
     health, metrics = free_ports(2)
-    options = Options("127.0.0.1:0", ("127.0.0.1", health), ("127.0.0.1", metrics))
+    options = Options(("127.0.0.1", 0), ("127.0.0.1", health), ("127.0.0.1", metrics))
     async with serving(EstimatorApp(options)):
         for port in (health, metrics):
             with socket.create_connection(("127.0.0.1", port)) as idle:
@@ -42,7 +42,7 @@ async def test_idle_connections_to_the_endpoints_are_closed(monkeypatch: pytest.
 async def test_the_grpc_port_takes_no_more_connections_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grpc_module, "inbound_connections_max", lambda: 8)
     (port,) = free_ports(1)
-    options = Options(f"127.0.0.1:{port}", None, None)
+    options = Options(("127.0.0.1", port), None, None)
     async with serving(EstimatorApp(options)):
         with contextlib.ExitStack() as stack:
             crowd = [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(40)]

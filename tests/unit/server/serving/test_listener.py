@@ -22,6 +22,13 @@ def test_a_port_in_use_is_named_with_the_reason() -> None:
             listen("127.0.0.1", port)
 
 
+def test_error_names_the_options_that_choose_the_port() -> None:
+    with listen("127.0.0.1", 0) as open_listener:
+        port = open_listener.getsockname()[1]
+        with pytest.raises(ServingError, match=r"Address already in use; change --secure-port$"):
+            listen("127.0.0.1", port, options="--secure-port")
+
+
 @pytest.mark.parametrize(("host", "port"), [("localhost", 0), ("127.0.0.1", 65536), ("127.0.0.1", -1)])
 def test_what_is_no_address_or_port_is_refused(host: str, port: int) -> None:
     with pytest.raises(ServingError, match=f"cannot listen on {host} port {port}: .+"):
