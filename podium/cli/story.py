@@ -172,6 +172,20 @@ def story_head(story: Story, leader: str) -> list[RenderableType]:
     return parts + _last_attempt(story)
 
 
+def queue_lines(story: Story, leader: str) -> list[str]:
+    """Return what the running podium alone knows of a pending pod: its queue, its next attempt, and its last one."""
+    if story.bound_to or not story.exists:
+        return []
+    queue = story.queue
+    place = "is not in its queue" if queue is None else f"waits in its queue, {queue.queue}"
+    last = f", after attempt {story.attempts[0].attempt} at {story.attempts[0].at}" if story.attempts else ""
+    if queue is None:
+        return [f"{leader}: {story.pod} {place}{last}"]
+    next_try = "; it is being tried" if queue.next_try is None else f"; next try: {queue.next_try.text}"
+    gate = [f"  gated by {queue.gating_plugin}: {queue.reason}"] if queue.gating_plugin else []
+    return [f"{leader}: {story.pod} {place}{last}{next_try}", *gate]
+
+
 def last_message(story: Story) -> str:
     """Return the message of the last attempt if it found no node; otherwise ""."""
     return story.attempts[0].message if story.attempts and not story.attempts[0].node else ""

@@ -93,7 +93,7 @@ def command(
         raise click.UsageError("give the name of a pod, or recorded scenarios with --cases")
     if cases is not None and (clusters or kubeconfig or context or node or not fix):
         raise click.UsageError("--cases goes with --fix, and brings its own clusters and pods")
-    lease = _take_lease(options, goes_with_cluster=not clusters and cases is None and options["url"] is None)
+    lease = take_lease(options, goes_with_cluster=not clusters and cases is None and options["url"] is None)
     running = take_running_podium(options)
     if running is not None and (clusters or kubeconfig or context or config or plugins or fix or cases is not None):
         raise click.UsageError("--url asks a running podium about its own cluster and configuration, without --fix")
@@ -111,7 +111,7 @@ def command(
         _tell_story(running, name, node or "", output, tells_by_status=tells_by_status)
         return
     name = name.in_context(clusters, kubeconfig, context)
-    leader, ask = Leader(), partial(_ask_leader, (kubeconfig, context), lease, node=node or "")
+    leader, ask = Leader(), partial(ask_running_podium, (kubeconfig, context), lease, node=node or "")
     # With files, or a configuration or minor of one's own, the running podium would answer another question.
     if not clusters and config is None and not plugins and lease:
         leader = ask(name)
@@ -148,7 +148,7 @@ def command(
         raise SystemExit(EXIT_NO)
 
 
-def _take_lease(options: dict[str, Any], *, goes_with_cluster: bool) -> str:
+def take_lease(options: dict[str, Any], *, goes_with_cluster: bool) -> str:
     """Remove the Lease's name, which has a default, from the options; given in vain, it raises click.UsageError."""
     is_given = click.get_current_context().get_parameter_source("lease") is not ParameterSource.DEFAULT
     if is_given and not goes_with_cluster:
@@ -236,7 +236,7 @@ class Leader:
         return "" if self.configuration is None else f"the running podium ({self.name})"
 
 
-def _ask_leader(live: tuple[str | None, str | None], lease: str, pod: PodName, node: str) -> Leader:
+def ask_running_podium(live: tuple[str | None, str | None], lease: str, pod: PodName, node: str) -> Leader:
     """Ask the podium that holds the Lease, as far as the kubeconfig's user may."""
     from podium.cli.leader import NotAskedError, ask_leader
     from podium.cli.story import read_story

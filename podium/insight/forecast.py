@@ -15,6 +15,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
@@ -99,7 +100,7 @@ class Forecast:
         self._world_now = rehearsal.world.fork()
         self._next_end_s = rehearsal.next_end_s
         self._ahead_of_new = Counter(rehearsal.first_attempts.values())
-        self._fixes: dict[int, Fixes] = {}
+        self._fixes: dict[int | str, Fixes] = {}
         self.is_partial = False
         try:
             rehearsal.play_ends()
@@ -312,7 +313,7 @@ class Forecast:
         if nodes := self._possible(pod, gang) if nodes is None else nodes:
             return PodOutlook(pod.key, Verdict.LATER, nodes=nodes[:_NODES_MAX], ahead=ahead, why=why)
         return PodOutlook(
-            pod.key, Verdict.NEVER, ahead=ahead, why=why, fixes=self._fixes_of(pod, limit) if fix else None
+            pod.key, Verdict.NEVER, ahead=ahead, why=why, fixes=self._fixes_of(pod, gang, limit) if fix else None
         )
 
     def _after_ends(self, pod: Pod, gang: Gang | None) -> Sequence[str]:
@@ -434,14 +435,20 @@ class Forecast:
         """The world without the pods that can leave."""
         return self._rehearsal.world_without(lambda pod: not pod.node_name or is_movable(pod))
 
-    def _fixes_of(self, pod: Pod, limit: TimeLimit) -> Fixes:
+    def _fixes_of(self, pod: Pod, gang: Gang | None, limit: TimeLimit) -> Fixes:
         # Nothing keeps the spec of a pod alive that only a question has, so that another one may get its id.
         if self.pod(pod.key) is not pod:
             return self._search(pod, limit)
-        # By id, since replicas share their spec, which the world keeps alive.
-        if id(pod.spec) not in self._fixes:
-            self._fixes[id(pod.spec)] = self._search(pod, limit)
-        return self._fixes[id(pod.spec)]
+        # The fixes of a gang are those of each member. Otherwise by id, since replicas share their spec, which the
+        # world keeps alive.
+        subject = id(pod.spec) if gang is None else gang.key
+        if subject not in self._fixes:
+            fixes = self._search(pod, limit)
+            if fixes.is_partial:
+                # Another question may have more time.
+                return fixes
+            self._fixes[subject] = fixes
+        return replace(self._fixes[subject], pod=pod.key)
 
     def _search(self, pod: Pod, limit: TimeLimit) -> Fixes:
         world, pod = self._world_now.asked(pod)

@@ -78,6 +78,11 @@ class PodOutlook:
         )
         return f"{self.pod}: never{unless}"
 
+    @property
+    def is_searching(self) -> bool:
+        """Whether the search for edits after which the pod fits was ended by a limit: there may be more of them."""
+        return self.fixes is not None and self.fixes.is_partial
+
     def details(self) -> Sequence[str]:
         """Return what explains the answer, a line each."""
         lines = [f"now: {self.why}"] if self.why else []
@@ -85,6 +90,8 @@ class PodOutlook:
             lines.append(f"{count_of(self.ahead, 'pod')} ahead of it in the queue")
         if self.is_contended:
             lines.append("other pods take the room if all of these pods end at once")
+        if self.is_searching:
+            lines.append("the search for what would help has not ended: ask podium why --fix, or give it more time")
         alternatives = self.fixes.fixes[1:] if self.fixes is not None else ()
         return lines + [
             f"or: {' and '.join(edit.text for edit in fix.edits)} (then on {fix.node})" for fix in alternatives
@@ -102,6 +109,8 @@ class PodOutlook:
             "why": self.why,
         }
         fixes = {} if self.fixes is None else {"fixes": self.fixes.as_dict(explain=True)["fixes"]}
+        if self.is_searching:
+            fixes["searching"] = True
         answer = {"pod": self.pod, "verdict": self.verdict.value, "ahead": self.ahead}
         return answer | {name: value for name, value in values.items() if value} | fixes
 

@@ -21,15 +21,18 @@ def _lease(_: click.Context, __: click.Parameter, value: str) -> str:
     return value
 
 
+lease_option: Final = click.option(
+    "--lease",
+    metavar="NAMESPACE/NAME",
+    help="With a kubeconfig: the Lease whose holder is asked, '' for none.",
+    default=LEASE,
+    callback=_lease,
+    show_default=True,
+)
+"""The option of a command that asks the running podium by its Lease."""
+
 _OPTIONS: Final = (
-    click.option(
-        "--lease",
-        metavar="NAMESPACE/NAME",
-        help="With a kubeconfig: the Lease whose holder is asked, '' for none.",
-        default=LEASE,
-        callback=_lease,
-        show_default=True,
-    ),
+    lease_option,
     click.option("--url", metavar="URL", help="Ask a running podium, such as https://localhost:10259."),
     click.option("--token-file", type=FILE, help="With --url: the bearer token of a user who may read its pages."),
     click.option(

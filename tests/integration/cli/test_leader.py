@@ -1,4 +1,6 @@
-"""`podium why` with a kubeconfig alone: the leader is found by its Lease and asked through a forwarded port."""
+"""`podium why` and `podium outlook` with a kubeconfig alone: the leader is found by its Lease and asked by a forwarded
+port.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ from podium.server.serving.server import Pages
 from tests.integration.cli.served import TOKEN, podium_with
 from tests.manifests import node, pod
 from tests.port_forward import forward
-from tests.unit.cli.commands import run
+from tests.unit.cli.commands import run, write_objects
 from tests.unit.daemon.recorded_attempts import flight_recorder, recorder_pages
 from tests.unit.queues.builders import QueueBench, Rejecter
 
@@ -67,6 +69,9 @@ class Cluster:
 
     def why(self, *arguments: str) -> Result:
         return run("why", *arguments, "--kubeconfig", self.kubeconfig)
+
+    def outlook(self, *arguments: str) -> Result:
+        return run("outlook", *arguments, "--kubeconfig", self.kubeconfig)
 
 
 def lease(holder: str, name: str = "podium") -> Json:
@@ -230,6 +235,45 @@ def test_a_leader_that_cannot_be_asked_is_named_with_the_reason(cluster: Cluster
     output = " ".join(cluster.why("shop/big").stdout.split())
     assert "shop/big fits on no node" in output
     assert message in output
+
+
+def test_an_outlook_is_by_the_configuration_of_the_leader_and_begins_with_its_queue(cluster: Cluster) -> None:
+    result = cluster.outlook("big")
+    assert result.stderr == ""
+    told, answer = result.stdout.splitlines()[:2]
+    assert told.startswith("kube-system/podium-0: shop/big is not in its queue, after attempt ")
+    assert answer.startswith("shop/big: never")
+    fields = json.loads(cluster.outlook("shop/big", "-o", "json").stdout)
+    assert (fields["leader"]["asked"], fields["leader"]["queue"]) == ("kube-system/podium-0", None)
+    # The leader's profiles are the only ones.
+    result = cluster.outlook("late", "-n", "default")
+    assert (result.exit_code, "no profile is named 'podium-bach'" in result.stderr) == (1, True)
+
+
+def test_an_outlook_of_pods_of_a_file_is_by_the_configuration_of_the_leader(cluster: Cluster, tmp_path: Path) -> None:
+    new = write_objects(tmp_path / "new.yaml", pod("new", "1", scheduler="podium-batch"))
+    result = cluster.outlook(str(new))
+    assert (result.stderr, result.stdout.splitlines()[0]) == ("", "default/new: now, on n0")
+    strange = write_objects(tmp_path / "strange.yaml", pod("new", "1", scheduler="strange"))
+    assert "no profile is named 'strange'" in cluster.outlook(str(strange)).stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "port", "message"),
+    [
+        (["--lease", "kube-system/none"], 0, "there is no Lease kube-system/none"),
+        ([], 403, "this user may not use pods/portforward of kube-system/podium-0"),
+    ],
+)
+def test_without_the_leader_an_outlook_is_computed_from_the_cluster_alone_and_says_why(
+    cluster: Cluster, flags: list[str], port: int, message: str
+) -> None:
+    cluster.forwarded_to = port or cluster.forwarded_to
+    result = cluster.outlook("shop/big", *flags)
+    assert result.stdout.startswith("shop/big: never")
+    assert f"computed from the cluster alone: the running podium was not asked: {message}" in result.stderr
+    result = cluster.outlook("shop/big", "--lease", "")
+    assert (result.exit_code, result.stderr) == (0, "")
 
 
 def test_a_pod_that_the_leader_does_not_know_is_judged_anew(cluster: Cluster) -> None:
