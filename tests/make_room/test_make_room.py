@@ -50,7 +50,8 @@ def test_a_plan_is_carried_out_without_a_violated_budget(seed: int) -> None:
 def test_a_plan_for_devices_is_carried_out(seed: int) -> None:
     checked = check_ruled_carried_out(seed)
     assert checked.faults == []
-    assert checked.moves and checked.devices
+    assert checked.moves
+    assert checked.devices
 
 
 @pytest.mark.parametrize("number", [16, 31])
