@@ -20,6 +20,7 @@ from podium.client.credentials import ConnectionConfigError, load
 from podium.client.dispatcher import Dispatcher
 from podium.client.requests import LIST_BYTES_MAX, MERGE_PATCH
 from podium.client.session import ApiSession
+from podium.cluster.matching.taints import CORDONED
 from podium.insight.cluster import Cluster
 from podium.insight.room.plan import RoomMove, RoomPlan
 from podium.lib.clock import Clock
@@ -27,6 +28,7 @@ from podium.lib.error_text import UserFacingError
 from podium.lib.system_clock import SystemClock
 from podium.objects.api_errors import ApiError, NotFound, TooManyRequests
 from podium.objects.core import Node, Pod
+from podium.objects.requests import filter_requests
 from podium.objects.resource_types import NODES, PODS
 from podium.objects.wire import ObjectDecoder
 
@@ -50,27 +52,25 @@ class Expectation:
 
     Attributes:
         nodes: the nodes as they were read, by name.
-        pods: by node, the uids of the pods that count there.
-        subjects: the uids of the pods in question, by key.
+        pods: by node, the pods that count there, by their uids.
+        subjects: the pods in question as they were read, by key.
     """
 
     nodes: Mapping[str, Node]
-    pods: dict[str, set[str]]
-    subjects: Mapping[str, str]
+    pods: dict[str, dict[str, Pod]]
+    subjects: Mapping[str, Pod]
 
     @classmethod
     def of(cls, cluster: Cluster, plan: RoomPlan) -> Expectation:
         """Return what is expected of the cluster that was read."""
         names = {name for step in plan.steps for name in (step.source, step.target, *step.cordons)}
         names |= set(plan.nodes.values())
-        pods: dict[str, set[str]] = {name: set() for name in names}
+        pods: dict[str, dict[str, Pod]] = {name: {} for name in names}
         for pod in cluster.pods:
             if pod.node_name in pods:
-                pods[pod.node_name].add(pod.uid)
+                pods[pod.node_name][pod.uid] = pod
         stored_nodes, stored_pods = cluster.store.objects(NODES), cluster.store.objects(PODS)
-        return cls(
-            {name: stored_nodes[name] for name in names}, pods, {key: stored_pods[key].uid for key in plan.nodes}
-        )
+        return cls({name: stored_nodes[name] for name in names}, pods, {key: stored_pods[key] for key in plan.nodes})
 
 
 class MoveCarrier:
@@ -148,15 +148,17 @@ class MoveCarrier:
         former_uids = {sibling.uid for sibling in await self._siblings(pod)}
         await self._evict(step)
         replacement = await self._replacement(pod, former_uids)
+        if _requests_differ(replacement, pod):
+            raise CarryingOutError(f"{replacement.key} in the place of {pod.key} requests other amounts")
         if step.opens and not (await self._after_attempt(replacement)).node_name:
             await self._client.patch_status(replacement, nominated_node_name=step.opens)
             await self._uncordon([step.opens])
         replacement = await self._running(replacement)
         await self._wait_until_gone(step)
-        expectation.pods[step.source].discard(step.uid)
+        expectation.pods[step.source].pop(step.uid, None)
         if replacement.node_name in self._cordons:
             raise CarryingOutError(f"{replacement.key} came to {replacement.node_name} although that is cordoned")
-        expectation.pods.get(replacement.node_name, set()).add(replacement.uid)
+        expectation.pods.get(replacement.node_name, {})[replacement.uid] = replacement
         await self._uncordon(step.uncordons)
         return replacement.node_name
 
@@ -253,26 +255,37 @@ class MoveCarrier:
         """
         for name, node in expectation.nodes.items():
             current = await self._node(name)
-            if current is None:
+            if current is None or current.metadata.uid != node.metadata.uid:
                 raise CarryingOutError(f"the cluster has changed: node {name} does not exist any more")
-            is_as_expected = current.status.allocatable == node.status.allocatable
-            is_as_expected &= current.spec.unschedulable == (node.spec.unschedulable or name in self._cordons)
-            if not is_as_expected:
+            if _scheduling_fields(current) != _scheduling_fields(node):
                 raise CarryingOutError(f"the cluster has changed: node {name} is not as it was")
-            pods = {
-                pod.uid: pod for pod in await self._pods(f"?fieldSelector=spec.nodeName%3D{name}") if not pod.has_ended
-            }
-            uids = expectation.pods[name] | (set(expectation.subjects.values()) if may_have_come else set())
-            if strangers := sorted(pod.key for uid, pod in pods.items() if uid not in uids):
-                raise CarryingOutError(f"the cluster has changed: {strangers[0]} has come to node {name}")
-            if expectation.pods[name] - pods.keys():
-                raise CarryingOutError(f"the cluster has changed: a pod has left node {name}")
-        for key, uid in expectation.subjects.items():
+            if current.spec.unschedulable != (node.spec.unschedulable or name in self._cordons):
+                cordoned = "cordoned" if current.spec.unschedulable else "uncordoned"
+                raise CarryingOutError(f"the cluster has changed: node {name} was {cordoned} by others")
+            subjects = {pod.uid: pod for pod in expectation.subjects.values()} if may_have_come else {}
+            await self._check_pods(name, expectation.pods[name], subjects)
+        for key, subject in expectation.subjects.items():
             pod = await self._pod(key)
-            if pod is None or pod.uid != uid:
+            if pod is None or pod.uid != subject.uid:
                 raise CarryingOutError(f"the cluster has changed: {key} does not exist any more")
+            if _requests_differ(pod, subject):
+                raise CarryingOutError(f"the cluster has changed: {key} requests other amounts than before")
             if pod.node_name and not may_have_come:
                 raise CarryingOutError(f"the cluster has changed: {key} is on {pod.node_name} already")
+
+    async def _check_pods(self, node: str, expected_pods: Mapping[str, Pod], subjects: Mapping[str, Pod]) -> None:
+        """Compare the pods of one node with those expected there. Raises: as `_check`."""
+        pods = {pod.uid: pod for pod in await self._pods(f"?fieldSelector=spec.nodeName%3D{node}") if not pod.has_ended}
+        if strangers := sorted(pod.key for uid, pod in pods.items() if uid not in {**expected_pods, **subjects}):
+            raise CarryingOutError(f"the cluster has changed: {strangers[0]} has come to node {node}")
+        for uid, pod in expected_pods.items():
+            # The rehearsal has ended those that were terminating.
+            if uid not in pods and not pod.is_terminating:
+                raise CarryingOutError(f"the cluster has changed: {pod.key} has left node {node}")
+            if uid in pods and pods[uid].is_terminating and not pod.is_terminating:
+                raise CarryingOutError(f"the cluster has changed: {pod.key} is being deleted by others")
+            if uid in pods and _requests_differ(pods[uid], pod):
+                raise CarryingOutError(f"the cluster has changed: {pod.key} requests other amounts than before")
 
     # ------------------------------------------------------------ requests
 
@@ -316,6 +329,17 @@ class MoveCarrier:
                 self._cordons.discard(name)
             except ApiError as error:
                 self._report(f"node {name} is still cordoned, uncordon it: {error}")
+
+
+def _scheduling_fields(node: Node) -> tuple[object, ...]:
+    """Return what the rehearsal read of a node, but for the cordon, which brings a taint."""
+    taints = {(taint.key, taint.value, taint.effect) for taint in node.spec.taints if taint.key != CORDONED.key}
+    return node.status.allocatable, taints, dict(node.metadata.labels)
+
+
+def _requests_differ(pod: Pod, former: Pod) -> bool:
+    """Return whether the pod requests other amounts than it did, or than the pod in whose place it came."""
+    return filter_requests(pod.spec) != filter_requests(former.spec)
 
 
 def _controller(pod: Pod) -> str:

@@ -71,6 +71,9 @@ class NodeRoom:
 class ExistingNode:
     """The resources that a node has left for pods. The node itself stays as it is.
 
+    Args:
+        topology: where the node's hostname is registered.
+
     Attributes:
         pods: The pods that were planned onto it.
         requirements: Its labels, as far as they are known.
@@ -85,7 +88,6 @@ class ExistingNode:
         self._ports = list(room.ports)
         self._volumes = room.volumes
         self._volume_limits = room.volume_limits
-        topology.register(state.hostname)
 
     @property
     def free(self) -> Requests:

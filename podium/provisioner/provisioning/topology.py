@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
@@ -67,6 +67,33 @@ class TopologyBasis:
             if pod.spec.affinity and pod.spec.affinity.pod_anti_affinity
         )
         self._labels: dict[str, Requirements] = {}
+        self._counted_by_rule: dict[Hashable, Sequence[tuple[str, str]]] = {}
+
+    def counted_by(self, identity: Hashable, group: TopologyGroup) -> Sequence[tuple[str, str]]:
+        """Return the uids of the pods on nodes that a group of this identity counts, each with its domain.
+
+        Cost: one pass over the pods of its namespaces for all plans together, of which there are thousands.
+        """
+        if identity not in self._counted_by_rule:
+            self._counted_by_rule[identity] = tuple(self._counted(group))
+        return self._counted_by_rule[identity]
+
+    def _counted(self, group: TopologyGroup) -> Iterator[tuple[str, str]]:
+        for namespace in group.namespaces:
+            for pod in self.counted.get(namespace, ()):
+                node = self.nodes.get(pod.node_name)
+                if node is None or not group.counted.matches(pod.metadata.labels):
+                    continue
+                domain = node.metadata.labels.get(group.key)
+                # Kubelets set the label, but a node that was written by hand may lack it; its name is its host.
+                if domain is None and group.key == HOSTNAME:
+                    domain = node.metadata.name
+                if domain is not None and (group.node_filter.is_open or self.passes(group, node)):
+                    yield pod.uid, domain
+
+    def passes(self, group: TopologyGroup, node: ProvidedNode) -> bool:
+        """Return True if pods on the node count for the group."""
+        return group.node_filter.matches(node.spec.taints, self.labels_of(node))
 
     def labels_of(self, node: ProvidedNode) -> Requirements:
         """Return the node's labels."""
@@ -105,6 +132,7 @@ class Topology:
         self._all_inverse: list[TopologyGroup] = []
         self._of_hostnames: list[TopologyGroup] = []
         self._registered: dict[str, int] = {}
+        self._domains: dict[str, dict[str, None]] = {}
         self._selected: _Selected = {}
         self._selected_inverse: _Selected = {}
         # Pods that are planned are counted where they are planned, not where they still are.
@@ -130,7 +158,7 @@ class Topology:
             group_there = self._groups.get(identity)
             if group_there is None:
                 group_there = self._groups[identity] = self._group(rule, pod, self._all_groups)
-                self._count(group_there)
+                self._count(group_there, identity)
             group_there.owners.add(pod.uid)
             own_groups.append(group_there)
         self._owned[pod.uid] = own_groups
@@ -141,6 +169,12 @@ class Topology:
         for group in self._of_hostnames[registrations:]:
             group.register(hostname)
         self._registered[hostname] = len(self._of_hostnames)
+
+    def register_all(self, hostnames: Collection[str]) -> None:
+        """Note that the nodes of these names are there."""
+        for group in self._of_hostnames:
+            group.register_all(hostnames)
+        self._registered |= dict.fromkeys(hostnames, len(self._of_hostnames))
 
     def record(self, pod: Pod, taints: Sequence[Taint], requirements: Requirements) -> None:
         """Count a pod that was placed on a node with these taints and requirements."""
@@ -216,26 +250,26 @@ class Topology:
 
     # ------------------------------------------------------------ counts
 
-    def _count(self, group: TopologyGroup) -> None:
-        is_open = group.node_filter.is_open
-        for state in self._nodes:
-            domain = state.labels.get(group.key)
-            if domain is not None and state.node is not None and (is_open or self._passes(group, state.node)):
-                group.register(domain)
-        for namespace in group.namespaces:
-            for pod in self._basis.counted.get(namespace, ()):
-                node = self._basis.nodes.get(pod.node_name)
-                if node is None or pod.uid in self._moving or not group.counted.matches(pod.metadata.labels):
-                    continue
-                domain = node.metadata.labels.get(group.key)
-                # Kubelets set the label, but a node that was written by hand may lack it; its name is its host.
-                if domain is None and group.key == HOSTNAME:
-                    domain = node.metadata.name
-                if domain is not None and (is_open or self._passes(group, node)):
-                    group.record((domain,))
+    def _count(self, group: TopologyGroup, identity: Hashable) -> None:
+        if group.node_filter.is_open:
+            group.register_all(self._domains_of(group.key))
+        else:
+            group.register_all(
+                state.labels[group.key]
+                for state in self._nodes
+                if group.key in state.labels and state.node is not None and self._basis.passes(group, state.node)
+            )
+        for uid, domain in self._basis.counted_by(identity, group):
+            if uid not in self._moving:
+                group.record((domain,))
 
-    def _passes(self, group: TopologyGroup, node: ProvidedNode) -> bool:
-        return group.node_filter.matches(node.spec.taints, self._basis.labels_of(node))
+    def _domains_of(self, key: str) -> Iterable[str]:
+        """Return the domains of the nodes that pods can be placed on, in the order of these."""
+        if key not in self._domains:
+            self._domains[key] = dict.fromkeys(
+                state.labels[key] for state in self._nodes if key in state.labels and state.node is not None
+            )
+        return self._domains[key]
 
     def _repel(self, pod: Pod, node: ProvidedNode | None) -> None:
         """Let the pod's required anti-affinity repel others: from its node, or from wherever it is placed."""

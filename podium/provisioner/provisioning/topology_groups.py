@@ -161,6 +161,12 @@ class TopologyGroup:
             self.counts[domain] = 0
             self._empty.add(domain)
 
+    def register_all(self, domains: Iterable[str]) -> None:
+        """Note that the domains are there."""
+        fresh_domains = dict.fromkeys((domain for domain in domains if domain and domain not in self.counts), 0)
+        self.counts |= fresh_domains
+        self._empty |= fresh_domains.keys()
+
     def record(self, domains: Iterable[str]) -> None:
         """Count one more pod in each of the domains."""
         for domain in filter(None, domains):

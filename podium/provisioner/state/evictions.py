@@ -7,7 +7,7 @@ Source: karpenter pkg/utils/pdb/pdb.go and pkg/utils/pod/scheduling.go, v1.15.0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from podium.config.duration import parse_duration
@@ -33,6 +33,7 @@ class Evictions:
         self._budgets: list[tuple[Budget, Selector]] = [
             (budget, compile_selector(budget.spec.selector)) for budget in budgets
         ]
+        self._budgets_by_labels: dict[tuple[str, frozenset[tuple[str, str]]], Sequence[Budget]] = {}
         self._now = now_s
 
     def is_currently_reschedulable(self, pod: Pod) -> bool:
@@ -76,14 +77,17 @@ class Evictions:
             and not self.is_protected(pod)
         )
 
-    def budgets_of(self, pod: Pod) -> list[Budget]:
-        """Return the budgets that select the pod."""
+    def budgets_of(self, pod: Pod) -> Sequence[Budget]:
+        """Return the budgets that select the pod. Cost: a look-up, but for the first pod with its labels."""
         meta = pod.metadata
-        return [
-            budget
-            for budget, selector in self._budgets
-            if budget.metadata.namespace == meta.namespace and selector.matches(meta.labels)
-        ]
+        key = meta.namespace, frozenset(meta.labels.items())
+        if key not in self._budgets_by_labels:
+            self._budgets_by_labels[key] = [
+                budget
+                for budget, selector in self._budgets
+                if budget.metadata.namespace == meta.namespace and selector.matches(meta.labels)
+            ]
+        return self._budgets_by_labels[key]
 
     def _is_fully_blocked(self, pod: Pod) -> bool:
         if not self.is_evictable(pod):

@@ -17,6 +17,7 @@ from podium.insight.room.carrying_out import CarryingOutError, Expectation, Move
 from podium.insight.room.make_room import make_room
 from podium.insight.room.plan import RoomPlan
 from podium.lib.system_clock import SystemClock
+from podium.objects.core import Pod
 from podium.sandbox.embedded import Sandbox
 from tests.manifests import Json, node
 from tests.provisioned.sandboxed import at_rest, daemon_beside, nodes_of_pods, run, sandbox_of
@@ -161,6 +162,41 @@ def node_is_cordoned(sandbox: Sandbox) -> None:
     sandbox.store.patch("nodes", "n2", {"spec": {"unschedulable": True}})
 
 
+def node_is_tainted(sandbox: Sandbox) -> None:
+    taint = {"key": "maintenance", "effect": "NoSchedule"}
+    sandbox.store.patch("nodes", "n2", {"spec": {"taints": [taint]}})
+
+
+def node_is_relabelled(sandbox: Sandbox) -> None:
+    sandbox.store.patch("nodes", "n2", {"metadata": {"labels": {"zone": "b"}}})
+
+
+def node_is_deleted(sandbox: Sandbox) -> None:
+    sandbox.store.delete("nodes", "n2")
+
+
+def node_is_another_one(sandbox: Sandbox) -> None:
+    sandbox.store.delete("nodes", "n2")
+    sandbox.store.put_raw(node("n2", "2"))
+
+
+def moved_pod_is_deleted(sandbox: Sandbox) -> None:
+    sandbox.store.delete("pods", "web-1", "default")
+
+
+def moved_pod_is_gone(sandbox: Sandbox) -> None:
+    sandbox.store.delete("pods", "web-1", "default", grace_period_s=0)
+
+
+def pod_grows(name: str) -> Callable[[Sandbox], None]:
+    def grow(sandbox: Sandbox) -> None:
+        pod = sandbox.store.get("pods", name)
+        pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "5"}}
+        sandbox.store.put_raw(pod)
+
+    return grow
+
+
 def pod_in_question_is_deleted(sandbox: Sandbox) -> None:
     sandbox.store.delete("pods", "big", "default")
 
@@ -170,18 +206,26 @@ def pod_in_question_is_deleted(sandbox: Sandbox) -> None:
     [
         (stranger_comes, "the cluster has changed: default/stranger-1 has come to node n2"),
         (node_shrinks, "the cluster has changed: node n2 is not as it was"),
-        (node_is_cordoned, "the cluster has changed: node n2 is not as it was"),
+        (node_is_cordoned, "the cluster has changed: node n2 was cordoned by others"),
+        (node_is_tainted, "the cluster has changed: node n2 is not as it was"),
+        (node_is_relabelled, "the cluster has changed: node n2 is not as it was"),
+        (node_is_deleted, "the cluster has changed: node n2 does not exist any more"),
+        (node_is_another_one, "the cluster has changed: node n2 does not exist any more"),
+        (moved_pod_is_deleted, "the cluster has changed: default/web-1 is being deleted by others"),
+        (moved_pod_is_gone, "the cluster has changed: default/web-1 has left node n1"),
+        (pod_grows("web-1"), "the cluster has changed: default/web-1 requests other amounts than before"),
+        (pod_grows("big"), "the cluster has changed: default/big requests other amounts than before"),
         (pod_in_question_is_deleted, "the cluster has changed: default/big does not exist any more"),
     ],
 )
 def test_a_cluster_that_has_changed_ends_it_before_a_step(change: Callable[[Sandbox], None], message: str) -> None:
     async def work(sandbox: Sandbox, carrier: MoveCarrier, plan: RoomPlan, expectation: Expectation) -> None:
         change(sandbox)
-        cordoned_before = cordoned_names(sandbox)
+        cordoned_before, nodes_before = cordoned_names(sandbox), nodes_of_pods(sandbox)
         with pytest.raises(CarryingOutError, match=f"stopped after 0 of 1 moves: {message}"):
             await carrier.carry_out(plan, expectation)
         assert cordoned_names(sandbox) == cordoned_before
-        assert nodes_of_pods(sandbox)["web-1"] == "n1"
+        assert nodes_of_pods(sandbox) == nodes_before
 
     carry_out(ONE_MOVE, work)
 
@@ -193,6 +237,63 @@ def test_a_budget_that_has_come_since_ends_the_dry_run() -> None:
             await carrier.dry_run(plan, expectation)
 
     carry_out(ONE_MOVE, work)
+
+
+def test_a_budget_that_is_tightened_between_two_steps_ends_it_and_nothing_more_is_evicted() -> None:
+    async def work(sandbox: Sandbox, carrier: MoveCarrier, plan: RoomPlan, expectation: Expectation) -> None:
+        await carrier.dry_run(plan, expectation)
+        sandbox.store.put_raw(budget({"app": "web"}, minAvailable=1))
+        message = "stopped after 1 of 2 moves: a PodDisruptionBudget does not allow to evict default/web-1 now"
+        with pytest.raises(CarryingOutError, match=message):
+            await carrier.carry_out(plan, expectation)
+        assert cordoned_names(sandbox) == []
+        assert nodes_of_pods(sandbox)["web-1"] == "n1"
+
+    carry_out(TWO_MOVES, work, has_scheduler=True)
+
+
+def test_room_that_others_take_between_two_steps_ends_it() -> None:
+    async def work(sandbox: Sandbox, carrier: MoveCarrier, plan: RoomPlan, expectation: Expectation) -> None:
+        async def take_room(pod: Pod) -> bool:
+            is_evicted = await evict(pod)
+            sandbox.store.put_raw(running("stranger-1", "1", "n2"))
+            return is_evicted
+
+        client = carrier._client
+        evict = client.evict_pod
+        client.evict_pod = take_room  # type: ignore[method-assign]
+        message = "stopped after 1 of 2 moves: the cluster has changed: default/stranger-1 has come to node n2"
+        with pytest.raises(CarryingOutError, match=message):
+            await carrier.carry_out(plan, expectation)
+        assert cordoned_names(sandbox) == []
+        assert nodes_of_pods(sandbox)["web-1"] == "n1"
+
+    carry_out(TWO_MOVES, work, has_scheduler=True)
+
+
+def test_a_replacement_with_other_requests_ends_it() -> None:
+    async def work(sandbox: Sandbox, carrier: MoveCarrier, plan: RoomPlan, expectation: Expectation) -> None:
+        web = sandbox.store.get("replicasets", "web")
+        web["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "2"}}
+        sandbox.store.put_raw(web)
+        with pytest.raises(CarryingOutError, match=r"in the place of default/web-1 requests other amounts"):
+            await carrier.carry_out(plan, expectation)
+        assert cordoned_names(sandbox) == []
+
+    carry_out(ONE_MOVE, work)
+
+
+def test_a_pod_that_was_terminating_may_be_gone() -> None:
+    ending = of_replica_set("ending", "1", "n2")
+    ending["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 1}
+
+    async def work(sandbox: Sandbox, carrier: MoveCarrier, plan: RoomPlan, expectation: Expectation) -> None:
+        await carrier.carry_out(plan, expectation)
+        assert nodes_of_pods(sandbox)["big"] == "n1"
+
+    objects = [item for item in ONE_MOVE if item["metadata"]["name"] != "big"]
+    lines = carry_out([*objects, node("n3", "1"), ending, big_pod()], work, has_scheduler=True)
+    assert lines[-1] == "default/big is on n1"
 
 
 def test_a_replacement_that_does_not_run_in_time_ends_it_and_cordons_are_taken_back() -> None:
