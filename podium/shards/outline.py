@@ -62,6 +62,11 @@ class OutlineMeta(_Value, frozen=True):
         return None
 
 
+class _Affinity(_Value, frozen=True):
+    pod_affinity: _Present | None = None
+    pod_anti_affinity: _Present | None = None
+
+
 class _Container(_Value, frozen=True):
     resources: Raw = _ABSENT
 
@@ -79,7 +84,7 @@ class _Spec(_Value, frozen=True):
     volumes: tuple[_Volume, ...] = ()
     resources: Raw = _ABSENT
     overhead: Raw = _ABSENT
-    affinity: _Present | None = None
+    affinity: _Affinity = _Affinity()
     topology_spread_constraints: tuple[_Present, ...] = ()
     resource_claims: tuple[_Present, ...] = ()
     scheduling_group: _Present | None = None
@@ -118,8 +123,10 @@ class PodOutline(_Value, frozen=True):
 
         It has rules or claims that reach over nodes, or members have written about it.
         """
-        spec, status = self.spec, self.status
-        if spec.affinity is not None or spec.topology_spread_constraints or spec.resource_claims:
+        spec, status, affinity = self.spec, self.status, self.spec.affinity
+        if affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None:
+            return True
+        if spec.topology_spread_constraints or spec.resource_claims:
             return True
         if spec.scheduling_group is not None or self.metadata.labels.group is not None or status.nominated_node_name:
             return True

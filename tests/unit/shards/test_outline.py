@@ -47,7 +47,7 @@ def concerns_all(content: Json) -> bool:
     return change.object.concerns_all
 
 
-def decoded(text: bytes) -> Pod:
+def decode_pod(text: bytes) -> Pod:
     event = ObjectDecoder(PODS).event(text)
     assert isinstance(event, Change)
     return event.object
@@ -56,12 +56,12 @@ def decoded(text: bytes) -> Pod:
 @pytest.mark.parametrize("metadata", [{}, {"ownerReferences": [{**OWNER, "controller": False}, OWNER]}])
 def test_an_outline_has_the_identity_the_owner_and_the_node_of_the_decoded_pod(metadata: Json) -> None:
     text = line(manifest(metadata=metadata, nodeName="n1"))
-    change, whole = outline_of(text), decoded(text)
+    change, pod = outline_of(text), decode_pod(text)
     assert change is not None
-    outline, meta = change.object, whole.metadata
-    assert (outline.key, outline.node_name) == (whole.key, whole.node_name)
+    outline, meta = change.object, pod.metadata
+    assert (outline.key, outline.node_name) == (pod.key, pod.node_name)
     assert (outline.metadata.uid, outline.metadata.resource_version) == (meta.uid, meta.resource_version)
-    assert outline.spec.scheduler_name == whole.spec.scheduler_name
+    assert outline.spec.scheduler_name == pod.spec.scheduler_name
     assert owner_key(outline.metadata) == owner_key(meta)
 
 
@@ -80,7 +80,7 @@ def test_a_field_that_comes_twice_counts_as_in_the_decoded_pod() -> None:
     text = line(manifest(nodeName="n1")).replace(b'"nodeName": "n1"', b'"nodeName": "n1", "nodeName": "n2"')
     change = outline_of(text)
     assert change is not None
-    assert change.object.node_name == decoded(text).node_name == "n2"
+    assert change.object.node_name == decode_pod(text).node_name == "n2"
 
 
 CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
@@ -89,7 +89,8 @@ CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
 @pytest.mark.parametrize(
     "content",
     [
-        manifest(affinity={"podAntiAffinity": {}}),
+        manifest(affinity={"podAffinity": {}}),
+        manifest(affinity={"nodeAffinity": {}, "podAntiAffinity": {}}),
         manifest(topologySpreadConstraints=[{"maxSkew": 1}]),
         manifest(resourceClaims=[{"name": "gpu"}]),
         manifest(schedulingGroup={"podGroupName": "g"}),
@@ -119,6 +120,7 @@ def test_a_pod_of_its_node_alone_does_not_concern_all() -> None:
     assert not concerns_all(
         manifest(
             metadata={"ownerReferences": [OWNER]},
+            affinity={"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
             tolerations=[{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}],
             volumes=[{"name": "kube-api-access", "projected": {"sources": []}}],
             initContainers=[{"name": "init", "resources": {"requests": {"cpu": "100m", "memory": "1Gi"}}}],
@@ -151,7 +153,7 @@ def test_what_is_kept_is_the_same_pod_without_managed_fields() -> None:
     assert change is not None
     short_line = line_to_keep(text, change.object)
     assert b"kube-controller-manager" not in short_line
-    assert decoded(short_line) == decoded(text)
+    assert decode_pod(short_line) == decode_pod(text)
 
 
 def test_what_equals_the_managed_fields_is_kept() -> None:
@@ -171,4 +173,4 @@ def test_a_pod_that_is_not_scheduled_by_name_has_the_default_scheduler() -> None
     del content["spec"]["schedulerName"]
     change = outline_of(line(content))
     assert change is not None
-    assert change.object.spec.scheduler_name == decoded(line(content)).spec.scheduler_name
+    assert change.object.spec.scheduler_name == decode_pod(line(content)).spec.scheduler_name

@@ -72,7 +72,7 @@ class Member:
             self.pods.put(event.object)
 
     @property
-    def stored(self) -> list[tuple[str, str]]:
+    def store(self) -> list[tuple[str, str]]:
         return [(item.metadata.resource_version, item.node_name) for item in self.pods.list()]
 
     def on_add(self, new: Pod) -> None:
@@ -98,14 +98,14 @@ async def member() -> Member:
 async def test_before_a_member_has_joined_it_holds_no_pod() -> None:
     member = Member()
     member.watch("ADDED", 1)
-    assert member.stored == [("1", "")]
+    assert member.store == [("1", "")]
 
 
 async def test_a_member_that_is_alone_holds_no_pod() -> None:
     member = Member()
     await member.use(ALONE)
     member.watch("ADDED", 1)
-    assert member.stored == [("1", "")]
+    assert member.store == [("1", "")]
     assert member.held_pods.has_none()
     assert not member.held_pods.is_over
 
@@ -113,21 +113,21 @@ async def test_a_member_that_is_alone_holds_no_pod() -> None:
 async def test_a_pod_of_another_member_is_held_until_it_is_gone(member: Member) -> None:
     member.watch("ADDED", 1)
     member.watch("MODIFIED", 2, nodeName="theirs")
-    assert (member.stored, len(member.held_pods)) == ([], 1)
+    assert (member.store, len(member.held_pods)) == ([], 1)
     member.watch("DELETED", 3, nodeName="theirs")
-    assert (member.stored, len(member.held_pods), member.events) == ([], 0, [])
+    assert (member.store, len(member.held_pods), member.events) == ([], 0, [])
 
 
 async def test_a_pod_of_this_member_is_stored(member: Member) -> None:
     member.watch("ADDED", 1, uid=MY_UID)
     member.watch("MODIFIED", 2, uid=MY_UID, nodeName="theirs")
-    assert (member.stored, len(member.held_pods)) == ([("2", "theirs")], 0)
+    assert (member.store, len(member.held_pods)) == ([("2", "theirs")], 0)
 
 
 async def test_a_pod_that_comes_to_a_node_of_this_member_is_stored_then(member: Member) -> None:
     member.watch("ADDED", 1)
     member.watch("MODIFIED", 2, nodeName="mine")
-    assert (member.stored, len(member.held_pods), member.events) == ([("2", "mine")], 0, [("add", "2")])
+    assert (member.store, len(member.held_pods), member.events) == ([("2", "mine")], 0, [("add", "2")])
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ async def test_a_pod_that_comes_to_a_node_of_this_member_is_stored_then(member: 
     [
         {"nodeName": "unknown"},
         {"schedulerName": "another"},
-        {"affinity": {}},
+        {"affinity": {"podAffinity": {}}},
         {"status": {"conditions": [{"type": "podium/shards", "message": "tried: m2"}]}},
     ],
 )
@@ -146,21 +146,21 @@ async def test_a_pod_that_may_concern_this_member_is_stored(member: Member, fiel
 
 
 async def test_a_stored_pod_is_never_held_again(member: Member) -> None:
-    member.watch("ADDED", 1, affinity={})
+    member.watch("ADDED", 1, affinity={"podAffinity": {}})
     member.watch("MODIFIED", 2, nodeName="theirs")
-    assert (member.stored, len(member.held_pods)) == ([("2", "theirs")], 0)
+    assert (member.store, len(member.held_pods)) == ([("2", "theirs")], 0)
 
 
 async def test_pods_on_nodes_that_come_to_this_member_are_stored_before_it_uses_them(member: Member) -> None:
     member.watch("ADDED", 1, nodeName="theirs")
     await member.held_pods.follow(ALONE)
-    assert (member.stored, len(member.held_pods)) == ([("1", "theirs")], 0)
+    assert (member.store, len(member.held_pods)) == ([("1", "theirs")], 0)
 
 
 async def test_pending_pods_that_come_to_this_member_are_stored(member: Member) -> None:
     member.watch("ADDED", 1)
     await member.use(ALONE)
-    assert member.stored == [("1", "")]
+    assert member.store == [("1", "")]
 
 
 async def test_until_an_ownership_is_in_use_pods_of_both_are_stored(member: Member) -> None:
@@ -169,17 +169,17 @@ async def test_until_an_ownership_is_in_use_pods_of_both_are_stored(member: Memb
     member.nodes["theirs"] = node("theirs", labels={ZONE_LABEL: zone})
     await member.held_pods.follow(next_ownership)
     member.watch("ADDED", 1, nodeName="theirs")
-    assert member.stored == [("1", "theirs")]
+    assert member.store == [("1", "theirs")]
     await member.use(DIVIDED)
     member.watch("DELETED", 2, nodeName="theirs")
     member.watch("ADDED", 3, uid=UIDS[-1], nodeName="theirs")
-    assert (member.stored, len(member.held_pods)) == ([], 1)
+    assert (member.store, len(member.held_pods)) == ([], 1)
 
 
 async def test_a_node_that_an_earlier_view_gives_is_regarded_as_this_members(member: Member) -> None:
     await member.use(Ownership("m1", ZONE_LABEL, MEMBERS, (MEMBERS, frozenset({"m1"}))))
     member.watch("ADDED", 1, nodeName="theirs")
-    assert member.stored == [("1", "theirs")]
+    assert member.store == [("1", "theirs")]
 
 
 async def test_pods_on_a_node_whose_label_changes_are_stored_at_once(member: Member) -> None:
@@ -188,14 +188,14 @@ async def test_pods_on_a_node_whose_label_changes_are_stored_at_once(member: Mem
     assert len(member.held_pods) == 1
     member.nodes["theirs"] = node("theirs", labels={ZONE_LABEL: MINE})
     member.held_pods.release_on(member.nodes["theirs"])
-    assert (member.stored, len(member.held_pods)) == ([("1", "theirs")], 0)
+    assert (member.store, len(member.held_pods)) == ([("1", "theirs")], 0)
 
 
 async def test_before_a_list_all_pods_are_stored(member: Member) -> None:
     member.watch("ADDED", 1)
     member.watch("MODIFIED", 2, nodeName="theirs", metadata={"labels": {"app": "web"}})
     await member.held_pods.release_all()
-    assert (member.stored, len(member.held_pods)) == ([("2", "theirs")], 0)
+    assert (member.store, len(member.held_pods)) == ([("2", "theirs")], 0)
     await member.pods.replace([], [])
     assert member.events == [("add", "2"), ("delete", "2")]
 
@@ -207,17 +207,17 @@ async def test_once_all_pods_are_needed_none_is_held_any_more(member: Member) ->
     assert not member.held_pods.has_none()
     assert len(calls) == 1
     member.watch("MODIFIED", 2, nodeName="theirs")
-    assert (member.stored, len(member.held_pods)) == ([("2", "theirs")], 0)
+    assert (member.store, len(member.held_pods)) == ([("2", "theirs")], 0)
     assert member.held_pods.has_none()
     member.watch("DELETED", 3, nodeName="theirs")
     member.watch("ADDED", 4, uid=UIDS[-1], nodeName="theirs")
-    assert member.stored == [("4", "theirs")]
+    assert member.store == [("4", "theirs")]
 
 
 async def test_an_older_state_of_a_held_pod_is_left_out(member: Member) -> None:
     member.watch("ADDED", 5)
     member.watch("MODIFIED", 4, nodeName="mine")
-    assert (member.stored, len(member.held_pods)) == ([], 1)
+    assert (member.store, len(member.held_pods)) == ([], 1)
     member.watch("DELETED", 4)
     assert len(member.held_pods) == 1
 
@@ -226,33 +226,33 @@ async def test_a_state_that_is_older_than_the_deletion_does_not_bring_a_held_pod
     member.watch("ADDED", 1)
     member.watch("DELETED", 3)
     member.watch("MODIFIED", 2)
-    assert (member.stored, len(member.held_pods)) == ([], 0)
+    assert (member.store, len(member.held_pods)) == ([], 0)
 
 
 async def test_another_pod_of_the_name_takes_the_place_of_a_held_one(member: Member) -> None:
     member.watch("ADDED", 1, nodeName="theirs")
     member.watch("ADDED", 3, uid=MY_UID)
-    assert (member.stored, len(member.held_pods)) == ([("3", "")], 0)
+    assert (member.store, len(member.held_pods)) == ([("3", "")], 0)
     member.watch("DELETED", 4, uid=MY_UID)
     member.watch("ADDED", 5, uid=UIDS[-1], nodeName="theirs")
     member.watch("DELETED", 6, uid=THEIR_UID)
-    assert (member.stored, len(member.held_pods)) == ([], 1)
+    assert (member.store, len(member.held_pods)) == ([], 1)
 
 
 async def test_a_line_that_cannot_be_read_in_outline_takes_the_place_of_what_is_held(member: Member) -> None:
     member.watch("ADDED", 1, nodeName="theirs")
     member.watch("MODIFIED", 2, nodeName="theirs", metadata={"labels": None})
-    assert (member.stored, len(member.held_pods)) == ([("2", "theirs")], 0)
+    assert (member.store, len(member.held_pods)) == ([("2", "theirs")], 0)
     member.watch("ADDED", 3, uid=UIDS[-1], nodeName="theirs", metadata={"name": "q"})
     member.watch("DELETED", 4, uid=UIDS[-1], nodeName="theirs", metadata={"name": "q", "labels": None})
-    assert (member.stored, len(member.held_pods)) == ([("2", "theirs")], 0)
+    assert (member.store, len(member.held_pods)) == ([("2", "theirs")], 0)
 
 
 async def test_a_held_pod_that_turns_out_to_be_unreadable_is_stored_as_far_as_it_can_be_read(member: Member) -> None:
     member.watch("ADDED", 1, nodeName="theirs", metadata={"annotations": "none", "generation": "x"})
     assert len(member.held_pods) == 1
     await member.held_pods.release_all()
-    assert (member.stored, len(member.held_pods)) == ([("1", "theirs")], 0)
+    assert (member.store, len(member.held_pods)) == ([("1", "theirs")], 0)
 
 
 async def test_a_held_pod_that_cannot_be_read_at_all_is_reported_then(member: Member) -> None:
