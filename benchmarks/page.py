@@ -121,7 +121,7 @@ machine. Medians.
 _HOW_SHARDS = """\
 The burst of the section above, with one, two and three members of a group (`podium run --shards`, nodes divided one by
 one). "Pods per CPU second of the busiest" is the rate that the group would have with a core for each member and one for
-the server; every member reads all pods and nodes, which does not divide. Afterwards 200 more pods are created ten at a
+the server; every member gets all pods and nodes, which does not divide. Afterwards 200 more pods are created ten at a
 time beside `podium shadow`, which says how many a single scheduler of all nodes would have put on a node of a higher
 score ("elsewhere"); with one member these are nodes that the search of a part of the nodes missed. Medians.
 """

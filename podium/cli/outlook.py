@@ -80,8 +80,8 @@ def command(
 
     POD is a file of pods or workloads that the cluster does not have yet, or a pod of the cluster, by its name or as
     NAMESPACE/NAME. Pods ahead of it in the scheduler's queue are placed first. A time is given only if an object says
-    when a pod ends. Changes nothing in any cluster. With a kubeconfig the running podium is
-    asked for its configuration, which decides, and for its own queue.
+    when a pod ends. With a kubeconfig the running podium is asked for its configuration, which decides, and for its own
+    queue. Changes nothing in any cluster.
     """  # noqa: D301
     click.get_current_context().with_resource(exit_130_at_once())
     is_file = namespace is None and (pod == "-" or Path(pod).is_file())

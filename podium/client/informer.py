@@ -172,7 +172,7 @@ class Informer(Generic[ObjectT]):
         if old_item is None:
             self._add(key, item)
         elif old_item.metadata.uid != item.metadata.uid:
-            self._note_gone(old_item.metadata.uid, old_item.metadata.resource_version)
+            self.note_gone(old_item.metadata.uid, old_item.metadata.resource_version)
             self._remove(key, old_item)
             self._add(key, item)
         elif not version or is_older(old_item.metadata.resource_version, version):
@@ -185,7 +185,7 @@ class Informer(Generic[ObjectT]):
         """
         key = item.key
         self._broken.pop(key, None)
-        self._note_gone(item.metadata.uid, item.metadata.resource_version)
+        self.note_gone(item.metadata.uid, item.metadata.resource_version)
         old_item = self._items.get(key)
         if old_item is None or old_item.metadata.uid != item.metadata.uid:
             return
@@ -194,6 +194,16 @@ class Informer(Generic[ObjectT]):
             # Handlers get the known state, because they have to undo what they have seen, which may differ from the
             # last one.
             self._remove(key, old_item)
+
+    def knows(self, key: str, uid: str) -> bool:
+        """Return whether there is a state of the object with that key, or it was deleted a short time ago."""
+        return key in self._items or key in self._broken or uid in self._gone
+
+    def note_gone(self, uid: str, version: str) -> None:
+        """Note the version at which an object was deleted, so that an older event does not bring it back."""
+        self._gone[uid] = version
+        if len(self._gone) > min(max(_GONE_MIN, len(self._items) // _GONE_PART), _GONE_MAX):
+            del self._gone[next(iter(self._gone))]
 
     def mark_broken(self, broken: BrokenObject, *, deleted: bool) -> None:
         """Report an object that cannot be decoded, once for each defect."""
@@ -295,11 +305,6 @@ class Informer(Generic[ObjectT]):
         elif old_item != item:
             self._broken.pop(key, None)
             self._update(key, old_item, item)
-
-    def _note_gone(self, uid: str, version: str) -> None:
-        self._gone[uid] = version
-        if len(self._gone) > min(max(_GONE_MIN, len(self._items) // _GONE_PART), _GONE_MAX):
-            del self._gone[next(iter(self._gone))]
 
     def _add(self, key: str, new: ObjectT) -> None:
         self._set(key, new)

@@ -20,6 +20,7 @@ from podium.client.history_check import HistoryCheck
 from podium.client.informer import Informer
 from podium.client.list_failures import ListFailures
 from podium.client.reflector import Reflector, ReflectorSettings, ReflectorStatistics
+from podium.client.sink import Aside
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
 from podium.objects.objects_with_json import Keep
@@ -102,6 +103,10 @@ class InformerSet:
             failures=self._failures,
         )
         return informer
+
+    def take_aside(self, resource: ResourceType[Any], aside: Aside) -> None:
+        """Have lines of this resource's watch taken aside before they are decoded."""
+        self._reflector(resource).aside = aside
 
     def _on_listed(self, informer: Informer[Any]) -> None:
         informer.set_synced()

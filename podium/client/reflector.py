@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import chain
 from random import Random
-from typing import TYPE_CHECKING, Final, Generic
+from typing import TYPE_CHECKING, Final, Generic, cast
 
 import anyio
 
@@ -31,7 +31,7 @@ from podium.client.list_body import ListBody
 from podium.client.list_failures import ListFailures
 from podium.client.reflector_states import TRANSITIONS, ReflectorEvent, ReflectorState
 from podium.client.requests import LIST_BYTES_MAX
-from podium.client.sink import HistoryObserver, Sink
+from podium.client.sink import Aside, HistoryObserver, Sink
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.lib.turns import Turns
@@ -144,6 +144,8 @@ class Reflector(Generic[ObjectT]):
         self._history_observer = history_observer
         self._failures = failures or ListFailures(clock)
         self.recent: deque[ObjectT] = deque(maxlen=RECENT_MAX)
+        self.aside: Aside | None = None
+        """Takes lines of watches that need not be decoded now."""
         self._settings = settings
         self._decoder = ObjectDecoder(resource, keep)
         self._backoff = Backoff(settings.backoff, random, clock)
@@ -309,8 +311,16 @@ class Reflector(Generic[ObjectT]):
 
     async def _deliver(self, lines: list[bytes]) -> None:
         decode, sink, statistics = self._decoder.event, self._sink, self.statistics
-        turns, started_s = Turns(self._clock), self._clock.monotonic()
+        turns, started_s, aside = Turns(self._clock), self._clock.monotonic(), self.aside
         for line in lines:
+            if aside is not None and (outline := aside.take(line)) is not None:
+                # The check of the history reads no more of it than its metadata.
+                self.recent.append(cast(ObjectT, outline))
+                self._reach(outline.metadata.resource_version, is_change=True)
+                statistics.events_total += 1
+                if turns.is_over():
+                    await turns.next()
+                continue
             event = decode(line)
             # The version moves on only after the sink has the change: a cancellation in between loses nothing.
             if isinstance(event, Bookmark):
@@ -406,6 +416,8 @@ class Reflector(Generic[ObjectT]):
         self._changed_version = await self._last_change(items, broken_objects) or resource_version
         version_seen, self._seen = self._seen, ""
         self.recent.clear()
+        if self.aside is not None:
+            await self.aside.release_all()
         older = await self._sink.replace(items, broken_objects)
         self._is_broken = False
         self._resource_version = self._seen = resource_version

@@ -37,6 +37,36 @@ class Sink(Protocol[SunkT_contra]):
         ...
 
 
+class Version(Protocol):
+    """The metadata of an object, as far as the history of the API server is about it."""
+
+    @property
+    def resource_version(self) -> str:
+        """The version of the object."""
+        ...
+
+
+class Versioned(Protocol):
+    """An object, as far as the history of the API server is about it."""
+
+    @property
+    def metadata(self) -> Version:
+        """Its name, uid and version among others."""
+        ...
+
+
+class Aside(Protocol):
+    """Takes objects aside that the store need not hold, before they are decoded."""
+
+    def take(self, line: bytes) -> Versioned | None:
+        """Take a line of a watch, and return its object; None if the line is to be decoded and stored."""
+        ...
+
+    async def release_all(self) -> None:
+        """Put everything that was taken into the store: a list follows."""
+        ...
+
+
 class HistoryObserver(Protocol):
     """Receives signs that the API server's history may have gone back; see `client.history`."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 from podium.daemon.cache_dump import CacheDump
@@ -19,6 +21,7 @@ from podium.daemon.stray_pods import StrayPods
 from podium.daemon.tracing import tracing
 from podium.engine.flight_recorder import FlightRecorder
 from podium.engine.rejection_details import RejectionDetails
+from podium.objects.core import Pod
 from podium.objects.resource_types import NODES, PODS
 from podium.server.stall_watch import StallWatch
 
@@ -31,7 +34,11 @@ def debug_queue(scheduler: Scheduler) -> Face:
 def pod_resources(scheduler: Scheduler) -> Face:
     """Return the page /metrics/resources."""
     pods = scheduler.informers.informer(PODS)
-    return Face(pages={"/metrics/resources": pod_resources_page(pods, scheduler.leader, scheduler.clock)})
+
+    def all_pods() -> Iterator[Pod]:
+        return chain([*pods.list()], scheduler.pods_aside())
+
+    return Face(pages={"/metrics/resources": pod_resources_page(all_pods, scheduler.leader, scheduler.clock)})
 
 
 def cache_dump(scheduler: Scheduler) -> Face:

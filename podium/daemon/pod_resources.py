@@ -16,7 +16,6 @@ from typing import Final, TypeAlias
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from podium.client.informer import Informer
 from podium.lib.clock import Clock
 from podium.lib.turns import Turns
 from podium.objects.core import Pod, PodSpec, once_per_spec
@@ -47,10 +46,11 @@ _Amounts: TypeAlias = tuple[tuple[str, str, str], ...]
 """Resource, unit and amount, without those of 0."""
 
 
-def pod_resources_page(pods: Informer[Pod], leader: Callable[[], str | None], clock: Clock) -> Handler:
+def pod_resources_page(pods: Callable[[], Iterable[Pod]], leader: Callable[[], str | None], clock: Clock) -> Handler:
     """Return the handler of the page.
 
     Args:
+        pods: returns all pods, which may change while they are read.
         leader: the replica that schedules in place of this one; None if this process schedules.
     """
 
@@ -61,7 +61,7 @@ def pod_resources_page(pods: Informer[Pod], leader: Callable[[], str | None], cl
         response = web.StreamResponse(headers={"Content-Type": CONTENT_TYPE})
         await response.prepare(request)
         for family, amounts_of in ((_REQUESTS, _requests), (_LIMITS, _limits)):
-            async for piece in _pieces(family, list(pods.list()), amounts_of, clock):
+            async for piece in _pieces(family, pods(), amounts_of, clock):
                 await response.write(piece)
         await response.write_eof()
         return response

@@ -6,7 +6,7 @@ Never starts anything: `daemon.app` runs the tasks, and a test or a simulation m
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -81,7 +81,8 @@ T = TypeVar("T")
 class Scheduler:
     """A scheduler with its parts. Faces read them through its attributes.
 
-    `kubeconfig` is where its credentials come from, if they come from a kubeconfig.
+    `kubeconfig` is where its credentials come from, if they come from a kubeconfig; `pods_aside` returns the pods that
+    the store of pods lacks, as they do not concern this member of a group of shards.
 
     Args:
         informers: get the handlers; they must not have started.
@@ -111,6 +112,7 @@ class Scheduler:
         self._decision_clock = boundary.clock(clock)
         self.config, self.classes = config, options.plugins
         self.refused_configuration: Callable[[], str] = str
+        self.pods_aside: Callable[[], Iterable[Pod]] = tuple
         self.kubeconfig: FollowedKubeconfig | None = None
         self.options = options
         self._random, self._term = boundary.random(random), term

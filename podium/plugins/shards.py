@@ -28,6 +28,7 @@ _STATUSES: Final = {
 }
 _OF_OTHERS: Final = _STATUSES[_OTHER_SHARDS].by("Shards")
 _NOT_YET: Final = fwk.unresolvable("preemption: only the member that sees all shards preempts")
+_NOT_IN_SIGHT: Final = fwk.unresolvable("the pods of other shards are still being read")
 _NO_OVERSEER: Final = fwk.unresolvable("the shard that sees all nodes is changing")
 _PASSED_ON: Final = fwk.unschedulable()
 
@@ -70,6 +71,8 @@ class Shards(
         role = self._state.role(pod)
         if role is Role.ALL and not self._state.oversees:
             return None, _NO_OVERSEER
+        if role is not Role.NONE and self._state.lacks_pods_for(pod, role):
+            return None, _NOT_IN_SIGHT
         state.write(_Attempt(role, Visits.of(pod).node if role is Role.TARGET else ""))
         if role is Role.TARGET:
             # The member that chose the node has waited for the gang, whose other pods never come here.

@@ -13,7 +13,7 @@ the Lease until the bindings that it allowed have ended.
 
 from podium.shards.announcement import OVERSEER, Announcement, MemberLease, ShardIdentity, unit_of
 from podium.shards.membership import Membership, Ownership
-from podium.shards.pods import CONDITION, Role, Visits, needs_overseer, owner_key, role_of, sees_all
+from podium.shards.pods import CONDITION, Role, Visits, needs_all_pods, needs_overseer, owner_key, role_of, sees_all
 from podium.shards.rendezvous import owner, ranking
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Role",
     "ShardIdentity",
     "Visits",
+    "needs_all_pods",
     "needs_overseer",
     "owner",
     "owner_key",

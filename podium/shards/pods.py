@@ -12,7 +12,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
 from podium.objects.core import Pod, PodCondition, PodSpec, once_per_spec
 from podium.objects.coscheduling import GROUP_LABEL
@@ -92,10 +92,29 @@ def is_in_gang(pod: Pod) -> bool:
     return group_of(pod) is not None or GROUP_LABEL in pod.metadata.labels
 
 
-def owner_key(pod: Pod) -> str:
-    """Return the key that decides on the pod's member: its controller, or the pod itself."""
-    controller = pod.metadata.controller
-    return f"pod/{pod.uid}" if controller is None else f"owner/{controller.uid}"
+class _Owner(Protocol):
+    @property
+    def uid(self) -> str: ...
+
+
+class OwnedMeta(Protocol):
+    """The metadata of a pod, as far as its member goes by it."""
+
+    @property
+    def uid(self) -> str:
+        """The pod's own."""
+        ...
+
+    @property
+    def controller(self) -> _Owner | None:
+        """The object that manages the pod."""
+        ...
+
+
+def owner_key(metadata: OwnedMeta) -> str:
+    """Return the key that decides on the member of a pod with this metadata: its controller, or the pod itself."""
+    controller = metadata.controller
+    return f"pod/{metadata.uid}" if controller is None else f"owner/{controller.uid}"
 
 
 def sees_all(spec: PodSpec, shard_key: str, is_device: Callable[[str], bool] = lambda _: False) -> bool:
@@ -120,6 +139,13 @@ def sees_all(spec: PodSpec, shard_key: str, is_device: Callable[[str], bool] = l
         if terms is not None
         for term in terms.required
     )
+
+
+def needs_all_pods(spec: PodSpec) -> bool:
+    """Return whether a decision on such pods counts pods on nodes of other members, too."""
+    affinity = spec.affinity
+    has_terms = affinity is not None and bool(affinity.pod_affinity or affinity.pod_anti_affinity)
+    return has_terms or bool(spec.topology_spread_constraints)
 
 
 @once_per_spec
@@ -165,10 +191,10 @@ def role_of(
     if not needs_overseer(pod, shard_key, is_device):
         # Looking it up in turn costs less than the whole ranking, which only pods need that have not fitted.
         if not visits.tried:
-            key = owner_key(pod)
+            key = owner_key(pod.metadata)
             home = owner(key, members) if home_of is None else home_of(key)
             return Role.HOME if home == member else Role.NONE
-        following = next((name for name in ranking(owner_key(pod), members) if name not in visits.tried), "")
+        following = next((name for name in ranking(owner_key(pod.metadata), members) if name not in visits.tried), "")
         if following:
             return Role.HOME if following == member else Role.NONE
     return Role.ALL if owner(OVERSEER, members) == member else Role.NONE

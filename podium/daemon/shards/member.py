@@ -12,6 +12,7 @@ from podium.client.dispatcher import Requester
 from podium.client.informer import Informer
 from podium.client.informer_set import InformerSet
 from podium.cluster import Cache
+from podium.daemon.shards.held_pods import HeldPods
 from podium.daemon.shards.placements import Placements
 from podium.daemon.shards.pod_handler import ShardPodHandler
 from podium.framework.contract.cluster_event import ActionType, ClusterEvent
@@ -68,6 +69,7 @@ class ShardMember:
     Args:
         handler: holds the pods that this member decides on.
         placements: the pods that other members have been asked to bind.
+        held_pods: the pods that do not concern this member.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class ShardMember:
         informers: InformerSet,
         handler: ShardPodHandler,
         placements: Placements,
+        held_pods: HeldPods,
         clock: Clock,
     ) -> None:
         self._identity = identity
@@ -90,12 +93,14 @@ class ShardMember:
         self._nodes: Informer[Node] = informers.informer(NODES)
         self._handler = handler
         self._placements = placements
+        self._held_pods = held_pods
         self._clock = clock
         self._membership = Membership(identity.member, identity.shard_key, identity.lease_name)
         self._leases: ShardLeases | None = None
         self._following: Ownership | None = None
         self._following_since_s = 0.0
         self._wake_up = WakeUp()
+        held_pods.on_wanted = self._wake_up.set
         self._changed_nodes: set[str] = set()
         self.has_other_devices = False
         """Set when device classes change: pods that request their resources may have another member now."""
@@ -119,6 +124,8 @@ class ShardMember:
             except ApiError as error:
                 log.warning("Leases of the shards cannot be read", group=self._identity.group, error=str(error))
                 is_done = True
+            if self._held_pods.is_over and self._held_pods:
+                await self._read_all_pods()
             if self._changed_nodes:
                 await self._divide_placed()
             if self.has_other_devices:
@@ -129,12 +136,14 @@ class ShardMember:
 
     def on_add(self, new: Node) -> None:
         """Handle an added node: a pod may have been placed on it already."""
+        self._held_pods.release_on(new)
         self._changed_nodes.add(new.name)
 
     def on_update(self, old: Node, new: Node) -> None:
         """Handle a changed node, which may have gone to another member with its label."""
         shard_key = self._identity.shard_key
         if old.metadata.labels.get(shard_key) != new.metadata.labels.get(shard_key):
+            self._held_pods.release_on(new)
             self._changed_nodes.add(new.name)
 
     def on_delete(self, old: Node) -> None:
@@ -143,6 +152,12 @@ class ShardMember:
 
     def on_broken(self, item: BrokenObject) -> None:
         """Leave a node that cannot be decoded as it was."""
+
+    async def _read_all_pods(self) -> None:
+        """Put all pods into the store that were held, and decide then on those that need them."""
+        await self._held_pods.release_all()
+        await self._handler.divide_again(list(self._pods.list()))
+        self._queue.move_all(SHARDS_CHANGED)
 
     async def _divide_placed(self) -> None:
         """Divide the pods again that are placed on nodes that have come, gone, or changed their member."""
@@ -187,7 +202,10 @@ class ShardMember:
         former_ownership = self._shards.ownership
         if ownership == former_ownership:
             return
+        # Before it is in use: no node may be chosen whose pods are not known.
+        await self._held_pods.follow(ownership)
         self._shards.use(ownership)
+        self._held_pods.settle()
         log.info(
             "Shards have changed",
             group=self._identity.group,

@@ -18,7 +18,7 @@ from podium.framework import contract as fwk
 from podium.lib.change_log import ChangeLog
 from podium.objects.core import Node, Pod
 from podium.objects.resource_types import DEVICE_CLASSES, NODES
-from podium.shards import Ownership, Role, Visits, needs_overseer, owner, role_of, unit_of
+from podium.shards import Ownership, Role, Visits, needs_all_pods, needs_overseer, owner, role_of, unit_of
 
 _HOMES_MAX: Final = 10_000
 """For how many owners of pods, such as ReplicaSets, the member is remembered."""
@@ -34,11 +34,13 @@ class ShardState:
 
     Attributes:
         place: hands an assumed pod to the owner of its node, and returns once that has bound it (None) or has not.
+        sees_all_pods: returns whether all pods are known, and sees to it that they soon are.
     """
 
     def __init__(self, handle: fwk.Handle) -> None:
         self._nodes, self._device_classes = handle.lister(NODES), handle.lister(DEVICE_CLASSES)
         self.place: Callable[[Pod, str], Awaitable[fwk.Status | None]] = _place_nowhere
+        self.sees_all_pods: Callable[[], bool] = lambda: True
         self.use(Ownership("", ""))
         self._column: BoolArray = np.zeros(0, np.bool_)
         self._nodes_seen = 0
@@ -87,8 +89,14 @@ class ShardState:
         return resource.startswith(IMPLICIT_PREFIX) or any(is_named)
 
     def holds(self, pod: Pod) -> bool:
-        """Return whether this member decides on a pending pod."""
-        return self.role(pod) is not Role.NONE
+        """Return whether this member decides on a pending pod, and knows all the pods that it has to count for it."""
+        role = self.role(pod)
+        # Once they are known, the pods are divided again.
+        return role is not Role.NONE and not self.lacks_pods_for(pod, role)
+
+    def lacks_pods_for(self, pod: Pod, role: Role) -> bool:
+        """Return whether pods are not known yet that a decision in this role has to count; then they soon are."""
+        return (role is Role.ALL or needs_all_pods(pod.spec)) and not self.sees_all_pods()
 
     def owner_of(self, node_name: str) -> str:
         """Return the member that owns the node once every hand-over has ended; "" for an unknown node."""

@@ -9,6 +9,7 @@ from podium.telemetry.families import ReadValue, counter, read_gauge
 OF_SHARDS: Final = frozenset(
     {
         "podium_shard_members",
+        "podium_shard_held_pods",
         "podium_shard_owned_nodes",
         "podium_shard_pods_passed_on_total",
         "podium_shard_placements_total",
@@ -23,6 +24,10 @@ class ShardMetrics:
     def __init__(self) -> None:
         self._shard_members = read_gauge("podium_shard_members", "Members of the group that are alive.")
         self._shard_nodes = read_gauge("podium_shard_owned_nodes", "Nodes that this member decides on.")
+        self._shard_held = read_gauge(
+            "podium_shard_held_pods",
+            "Pods of other members that this member has not decoded, as they do not concern it.",
+        )
         self._shard_passes = counter(
             "podium_shard_pods_passed_on_total", "Pods that fitted nowhere in this shard and went to the next one."
         )
@@ -31,10 +36,11 @@ class ShardMetrics:
         )
         super().__init__()
 
-    def read_shards(self, members: ReadValue, owned_nodes: ReadValue) -> None:
-        """Set the sources of the number of members and of this member's nodes."""
+    def read_shards(self, members: ReadValue, owned_nodes: ReadValue, held_pods: ReadValue) -> None:
+        """Set the sources of the numbers of members, of this member's nodes, and of the pods that are not decoded."""
         self._shard_members.read_from(members)
         self._shard_nodes.read_from(owned_nodes)
+        self._shard_held.read_from(held_pods)
 
     def count_shard_pass(self) -> None:
         """Count a pod that went to the next shard."""

@@ -46,7 +46,7 @@ async def page(*manifests: Json, leader: Callable[[], str | None] = lambda: None
     informer: Informer[Pod] = Informer(PODS, lambda *_: None)
     for document in manifests:
         informer.put(read_manifest(document, PODS))
-    pages = {"/metrics/resources": pod_resources_page(informer, leader, ManualClock())}
+    pages = {"/metrics/resources": pod_resources_page(informer.list, leader, ManualClock())}
     async with TestClient(TestServer(application(Health(), Metrics(), dict, pages=pages))) as client:
         answer = await client.get("/metrics/resources")
         assert answer.status == 200

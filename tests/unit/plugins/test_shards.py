@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -181,3 +184,46 @@ def test_pods_that_request_devices_by_an_extended_resource_need_the_overseer() -
     for resource, is_overseen in (("example.com/gpu", True), ("example.com/nic", False)):
         containers = [{"name": "main", "resources": {"requests": {resource: "1"}}}]
         assert shards.was_overseen(pod("web-1", spec={"containers": containers})) is is_overseen
+
+
+def pod_of(member: str, spec: Mapping[str, Any] | None = None) -> Pod:
+    names = (f"web-{number}" for number in range(100))
+    return next(pod(name, spec=spec) for name in names if owner(f"pod/uid-{name}", MEMBERS) == member)
+
+
+SPREAD = {"maxSkew": 1, "topologyKey": ZONE_LABEL, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {}}
+
+
+def test_a_pod_that_counts_pods_of_other_shards_waits_until_all_of_them_are_known() -> None:
+    bench, calls = ShardBench(), []
+
+    def sees_all_pods() -> bool:
+        calls.append(True)
+        return False
+
+    bench.shards.sees_all_pods = sees_all_pods
+    spread_pod = pod_of("m1", {"topologySpreadConstraints": [SPREAD]})
+    assert not bench.shards.holds(spread_pod)
+    _, status = bench.plugin.pre_filter(fwk.CycleState(), spread_pod, bench.snapshot)
+    assert status is not None
+    assert status.reasons == ("the pods of other shards are still being read",)
+    assert len(calls) == 2
+    bench.shards.sees_all_pods = lambda: True
+    assert bench.shards.holds(spread_pod)
+    assert sorted(bench.feasible(spread_pod)) == mine()
+
+
+def test_a_pod_that_counts_pods_of_its_node_only_waits_for_no_others() -> None:
+    bench = ShardBench()
+    bench.shards.sees_all_pods = lambda: pytest.fail("nobody needs to know")
+    assert bench.shards.holds(pod_of("m1"))
+    assert not bench.shards.holds(pod_of("m2"))
+    assert sorted(bench.feasible(pod_of("m1"))) == mine()
+
+
+def test_the_member_that_sees_all_nodes_waits_until_all_pods_are_known() -> None:
+    bench = ShardBench()
+    everybody = frozenset({"m1"})
+    bench.shards.use(Ownership("m1", ZONE_LABEL, everybody, (everybody,)))
+    bench.shards.sees_all_pods = lambda: False
+    assert not bench.shards.holds(pod_of("m1"))

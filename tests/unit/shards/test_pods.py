@@ -36,14 +36,14 @@ def required_terms(kind: str, key: str) -> dict[str, Any]:
 def test_pods_of_one_controller_have_one_home() -> None:
     reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u-1", "controller": True}
     replicas = [pod(f"web-{number}", metadata={"ownerReferences": [reference]}) for number in range(5)]
-    assert {owner_key(replica) for replica in replicas} == {"owner/u-1"}
+    assert {owner_key(replica.metadata) for replica in replicas} == {"owner/u-1"}
     assert [roles(replica) for replica in replicas] == [{Role.HOME: {owner("owner/u-1", MEMBERS)}}] * 5
 
 
 def test_a_pod_that_does_not_fit_goes_once_round_and_then_to_the_overseer() -> None:
     subject = pod("web-1")
     visits = Visits()
-    for member in ranking(owner_key(subject), MEMBERS):
+    for member in ranking(owner_key(subject.metadata), MEMBERS):
         assert roles(with_visits(subject, visits)) == {Role.HOME: {member}}
         visits = visits.after(member)
     assert roles(with_visits(subject, visits)) == {Role.ALL: {owner(OVERSEER, MEMBERS)}}
