@@ -125,6 +125,7 @@ def command(
     except BadConfiguration as error:
         for line in error.lines:
             report.fail("configuration", line, "correct the field; `podium config check` lists these errors too")
+        report.warn("cluster", "not examined: the checks need a valid configuration", "run doctor again after that")
     else:
         has_problems = _check_configuration(report, good, is_named=requirements is None or rules == "podium")
         if requirements is None and not is_shadow:
