@@ -273,7 +273,7 @@ class Question:
         if not objects.node_pools and not objects.closed_pools:
             raise click.ClickException(
                 "there are no NodePools, so nothing can be bought: add them with --node-pools FILE "
-                "(kubectl get nodepools -o yaml), or buy nodes like those that are there with --adopt-nodes"
+                "(kubectl get nodepools -o yaml), or buy nodes like the existing ones with --adopt-nodes"
             )
         return objects, catalogue
 
