@@ -316,7 +316,7 @@ def _adopt(objects: ClusterObjects, catalogue: Catalogue) -> tuple[ClusterObject
     if objects.node_pools:
         raise click.ClickException("--adopt-nodes is for clusters without NodePools, and this one has some")
     if not objects.nodes:
-        raise click.ClickException("--adopt-nodes: there are no nodes that more could be like")
+        raise click.ClickException("--adopt-nodes: the cluster has no nodes to copy")
     reasons = left_out(objects.nodes, objects.pods)
     fleet = adopt_nodes(objects.nodes, catalogue, reasons.keys())
     changes: Mapping[str, Any] = {

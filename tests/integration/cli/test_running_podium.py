@@ -195,7 +195,7 @@ def test_an_address_where_no_podium_answers_is_reported(ask: Asking, monkeypatch
     monkeypatch.setattr(running_podium, "_DEADLINE_S", PATIENCE_S)
     for pages, message in (
         ({"/other": strange}, "there is no page /debug/pods/default/web"),
-        ({page: strange}, "the answer is not that of a podium like this"),
+        ({page: strange}, "the answer is not that of this version of podium"),
     ):
         result = ask("web", pages=pages)
         assert (result.exit_code, message in result.stderr) == (1, True), result.stderr
