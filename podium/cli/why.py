@@ -247,7 +247,7 @@ def _ask_leader(live: tuple[str | None, str | None], lease: str, pod: PodName, n
     except NotAskedError as error:
         return Leader(problem=f"the running podium was not asked: {error}")
     except ValueError as error:
-        return Leader(problem=f"the running podium has an answer that is not that of a podium like this: {error}")
+        return Leader(problem=f"the running podium did not answer as this version does: {error}")
     configuration, problem = _configuration_of(answer.configuration, answer.decides_as)
     return Leader(answer.leader, answer.story or b"", story, configuration, problem)
 
