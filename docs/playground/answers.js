@@ -48,7 +48,7 @@ function why(answer) {
   }
   if (answer.groups.length) {
     const rows = answer.groups.map((each) => [each.count, each.plugin, each.text, each.examples.join(", ")]);
-    const caption = answer.node === null ? "What keeps it off" : "What keeps it off the other nodes";
+    const caption = answer.node === null ? "Blockers" : "Blockers on the other nodes";
     parts.push(table(caption, ["Nodes", "Plugin", "Why", "Such as"], rows, [0]));
   }
   if (answer.node === null && answer.one_edit_away) {
@@ -92,10 +92,10 @@ function capacity(answer) {
   const parts = [element("p", { class: "headline" }, strong(fits), " more of ", strong(answer.pod), " fit.")];
   if (answer.gate) parts.push(note(`It would not be tried: ${answer.gate}`));
   const limits = Object.entries(answer.limits).map(([limit, count]) => [count, limit]);
-  if (limits.length) parts.push(table("What keeps the next one off", ["Nodes", "Limit"], limits, [0]));
+  if (limits.length) parts.push(table("What blocks the next one", ["Nodes", "Limit"], limits, [0]));
   const nodes = [...answer.nodes].sort((a, b) => b.fits - a.fits || compare(a.node, b.node));
   const rows = nodes.map((each) => [each.node, each.zone, each.fits, each.limit]);
-  parts.push(table("By node", ["Node", "Zone", "Fits", "What keeps the next one off"], rows, [2]));
+  parts.push(table("By node", ["Node", "Zone", "Fits", "What blocks the next one"], rows, [2]));
   return [...parts, ...unknown(answer)];
 }
 

@@ -31,7 +31,7 @@ from podium.cel.values import start_walk, type_name
 COST_LIMIT = 1_000_000
 _SOON_COST_MAX: Final = 4_000
 _SOON_STEPS_MAX: Final = 20_000
-"""An evaluation of this cost, or with regular expressions of so many steps, takes a few milliseconds."""
+"""An evaluation of this cost, or with regular expressions of this many steps, takes a few milliseconds."""
 _STEPS_PER_COST: Final = 10
 _CHARACTERS_PER_COST: Final = 10
 """The length of an expression that is evaluated for about a cost of 1, where costs are not counted."""

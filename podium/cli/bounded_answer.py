@@ -35,7 +35,7 @@ def cut_to_size(answer: Mapping[str, Any], bytes_max: int) -> dict[str, Any]:
 
 
 def _shorten(value: Any, length: int, place: str, places: dict[str, int]) -> Any:
-    """Return the value with at most so many entries everywhere, and note how many there were, by place."""
+    """Return the value with lists, mappings and texts cut to this length; record the original lengths by place."""
     if isinstance(value, Mapping):
         if len(value) > length and not _is_record(value):
             places[place] = len(value)

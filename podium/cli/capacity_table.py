@@ -89,7 +89,7 @@ def _capacity(capacity: Capacity, *, explain: bool) -> list[RenderableType]:
             )
         )
     if capacity.limits:
-        parts.append(Text("what keeps the next one off:"))
+        parts.append(Text("what blocks the next one:"))
         # Nodes with the same limit are explained together, with the amounts of all of them.
         nodes_of: dict[str, list[str]] = {}
         for node in capacity.nodes:
@@ -107,7 +107,7 @@ def _nodes(capacity: Capacity) -> Table:
     table.add_column("NODE", overflow="fold")
     table.add_column("ZONE", overflow="fold")
     table.add_column("FITS", justify="right")
-    table.add_column("WHAT KEEPS THE NEXT ONE OFF", overflow="fold")
+    table.add_column("WHAT BLOCKS THE NEXT ONE", overflow="fold")
     for node in sorted(capacity.nodes, key=lambda node: (-node.fits, node.node)):
         style = "" if node.fits else "dim"
         limit = plain(capacity.limit_text(node.limit, [node.node]))

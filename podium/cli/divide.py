@@ -284,4 +284,4 @@ def _answer_cases(name: str) -> None:
             answer = {"error": str(error)}
         write_json_line({"id": label, **answer})
     if not answer_count:
-        raise click.ClickException(f"{name}: no line of it is a case that can be answered")
+        raise click.ClickException(f"{name}: none of its lines is a case that can be answered")

@@ -125,6 +125,7 @@ def command(
     except BadConfiguration as error:
         for line in error.lines:
             report.fail("configuration", line, "correct the field; `podium config check` lists these errors too")
+        report.warn("cluster", "not examined: the checks need a valid configuration", "run doctor again after that")
     else:
         has_problems = _check_configuration(report, good, is_named=requirements is None or rules == "podium")
         if requirements is None and not is_shadow:
@@ -161,9 +162,9 @@ def _demand_one_subject(provisioner: ProviderName | None, rules: str, *, is_shad
             "--shadow and --provisioner are about different parts of podium: ask about one at a time"
         )
     if provisioner is None and rules != "karpenter":
-        raise click.UsageError("--rules is about what `podium provisioner run` needs: give --provisioner")
+        raise click.UsageError("--rules needs --provisioner")
     if is_shard and (is_shadow or provisioner is not None):
-        raise click.UsageError("--shards is about the scheduler, and not about --shadow or --provisioner")
+        raise click.UsageError("--shards cannot be combined with --shadow or --provisioner")
 
 
 def _check_configuration(report: Report, good: Usable, *, is_named: bool) -> bool:

@@ -145,7 +145,7 @@ def command(
         karmada_clusters = _karmada_clusters(cluster_objects)
         if len(karmada_clusters) > 1:
             if clusters or kubeconfig or context or explain or mode == "accurate" or as_karmada:
-                raise click.UsageError("the nodes of a member go with one Cluster object")
+                raise click.UsageError("nodes of a member need a single Cluster object")
             _print_general_answers(karmada_clusters, requirements, models_semantics, output)
             return
         kinds = kinds_read(gates, is_accurate=mode == "accurate")
@@ -320,4 +320,4 @@ def _answer_cases(name: str, gates: Gates) -> None:
         write_json_line({"id": label, **answer})
         answer_count += "error" not in answer
     if not answer_count:
-        raise click.ClickException(f"{name}: no line of it is a case that can be answered")
+        raise click.ClickException(f"{name}: none of its lines is a case that can be answered")

@@ -180,7 +180,9 @@ def serve(
     offline_clusters = _still(cases, gates, rules) if cases is not None else {}
     sources = _sources(kubeconfig, contexts, cluster_name, master)
     if kubeconfig_dir is not None and (sources or master):
-        raise click.UsageError("--kubeconfig-dir brings its own members")
+        raise click.UsageError(
+            "--kubeconfig-dir cannot be combined with --kubeconfig, --context, --cluster-name or --master"
+        )
     folder = _folder(kubeconfig_dir)
     # An empty directory is a way, too: members may come later.
     if [bool(offline_clusters), bool(sources), folder is not None].count(True) != 1:
@@ -253,7 +255,7 @@ def _sources(
     # As upstream's flags: one process for one member, named on the command line.
     if cluster_name is not None:
         if len(contexts) > 1:
-            raise click.UsageError("--cluster-name goes with one --context")
+            raise click.UsageError("--cluster-name needs a single --context")
         return [Source(cluster_name, kubeconfig, contexts[0] if contexts else None, master)]
     if kubeconfig is None and not contexts:
         return []

@@ -123,7 +123,7 @@ def _answer_scenarios(names: tuple[str, ...], good: Usable) -> None:
             answer_count += "error" not in answer
         # A few bad lines are answered each; if all are bad, the file is the mistake.
         if not answer_count:
-            raise click.ClickException(f"{name}: no line of it is a scenario that can be answered")
+            raise click.ClickException(f"{name}: none of its lines is a scenario that can be answered")
 
 
 def _scenarios_in(name: str) -> Iterable[tuple[int, bytes]]:

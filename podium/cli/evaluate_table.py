@@ -154,7 +154,7 @@ def _rejected_rows(answer: PodAnswer) -> list[_Row]:
 
 
 def _with_amounts(answer: PodAnswer, row: _Row) -> _Row:
-    """Return the row with what the pod asks for and what is free at most, if its nodes have too little."""
+    """Return the row with what the pod requests and the most that is free, if its nodes have too little."""
     if row.cells[0] != NodeResourcesFit.name:
         return row
     snapshot = answer.evaluation.snapshot

@@ -19,6 +19,7 @@ from podium.objects.api_errors import ApiError, Forbidden, NotFound, Unauthorize
 _DEFAULT_PORT: Final = 10259
 _DEADLINE_S: Final = 10.0
 _ROLE_HINT: Final = "docs/questions.md has the role that is needed"
+_TAKEOVER_HINT: Final = " (with --as-default-scheduler it is kube-system/kube-scheduler)"
 
 
 class NotAskedError(Exception):
@@ -142,7 +143,7 @@ async def _leader_identity(session: ApiSession, lease: str) -> str:
     try:
         spec = msgspec.json.decode(await session.request("GET", path, deadline_s=_DEADLINE_S), type=_Lease).spec
     except NotFound as error:
-        raise NotAskedError(f"there is no Lease {lease}; name podium's with --lease") from error
+        raise NotAskedError(f"there is no Lease {lease}; name podium's with --lease{_TAKEOVER_HINT}") from error
     except Forbidden as error:
         raise NotAskedError(f"this user may not read the Lease {lease}: {_ROLE_HINT}") from error
     except (ApiError, msgspec.DecodeError) as error:
@@ -158,8 +159,8 @@ async def _https_port(session: ApiSession, namespace: str, name: str, lease: str
         body = await session.request("GET", f"/api/v1/namespaces/{namespace}/pods/{name}", deadline_s=_DEADLINE_S)
         pod = msgspec.json.decode(body, type=_Pod)
     except NotFound as error:
-        cause = f"{name}, which holds the Lease {lease}, is not a pod in {namespace} and may run outside the cluster"
-        raise NotAskedError(f"{cause}: --url asks it") from error
+        cause = f"{name} holds the Lease {lease}, but is not a pod in {namespace}"
+        raise NotAskedError(f"{cause}; if it runs outside the cluster, give its address with --url") from error
     except (ApiError, msgspec.DecodeError) as error:
         raise NotAskedError(f"the pod {namespace}/{name}, which leads, cannot be read ({error})") from error
     ports = (port for container in pod.spec.containers for port in container.ports)

@@ -190,7 +190,7 @@ def _answer_cases(name: str) -> bool:
                 answer_count += 1
                 advance()
     if not answer_count and is_whole:
-        raise click.ClickException(f"{name}: no line of it is a case that can be answered")
+        raise click.ClickException(f"{name}: none of its lines is a case that can be answered")
     return is_whole
 
 

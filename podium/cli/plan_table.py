@@ -130,7 +130,7 @@ def _monthly(nodes: Sequence[Mapping[str, Any]]) -> float | None:
 
 
 def price(amount: float | None, digits: int) -> str:
-    """Return an amount of money with so many digits; `?` if it is not known."""
+    """Return an amount of money with this many digits; `?` if it is not known."""
     return "?" if amount is None else f"{amount:,.{digits}f}"
 
 

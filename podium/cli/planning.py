@@ -273,7 +273,7 @@ class Question:
         if not objects.node_pools and not objects.closed_pools:
             raise click.ClickException(
                 "there are no NodePools, so nothing can be bought: add them with --node-pools FILE "
-                "(kubectl get nodepools -o yaml), or buy nodes like those that are there with --adopt-nodes"
+                "(kubectl get nodepools -o yaml), or buy nodes like the existing ones with --adopt-nodes"
             )
         return objects, catalogue
 
@@ -316,7 +316,7 @@ def _adopt(objects: ClusterObjects, catalogue: Catalogue) -> tuple[ClusterObject
     if objects.node_pools:
         raise click.ClickException("--adopt-nodes is for clusters without NodePools, and this one has some")
     if not objects.nodes:
-        raise click.ClickException("--adopt-nodes: there are no nodes that more could be like")
+        raise click.ClickException("--adopt-nodes: the cluster has no nodes to copy")
     reasons = left_out(objects.nodes, objects.pods)
     fleet = adopt_nodes(objects.nodes, catalogue, reasons.keys())
     changes: Mapping[str, Any] = {

@@ -64,7 +64,7 @@ def _parse_window(_: click.Context, parameter: click.Parameter, text: str | None
     "--until",
     callback=_parse_window,
     metavar="ATTEMPTS|DURATION|TIME",
-    help="Replay only so many attempts (500), so much of the time (10m), or up to a time (2026-05-04T03:00:00Z).",
+    help="Stop after a number of attempts (500), after a duration (10m), or at a time (2026-05-04T03:00:00Z).",
 )
 @click.option(
     "--speed",

@@ -36,7 +36,7 @@ def command(group: str, namespace: str, kubeconfig: str | None, context: str | N
         raise click.ClickException(str(error)) from error
     # A misspelt group must not look like one whose members are all away.
     if not report.members:
-        raise click.ClickException(f"no Lease in {namespace} is of a member of the shards {group}")
+        raise click.ClickException(f"no Lease in {namespace} belongs to a member of the group {group}")
     if output == TEXT:
         _print(report)
     else:

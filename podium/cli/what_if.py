@@ -135,7 +135,7 @@ def command(
 
 def _demand_only_drains(in_order: list[tuple[str, str]], html: Path | None) -> None:
     if html is not None or any(flag != "--drain" for flag, _ in in_order):
-        raise click.UsageError("--order is about nodes to drain: give it with --drain alone")
+        raise click.UsageError("--order needs --drain, and no other step")
 
 
 def _names(in_order: list[tuple[str, str]]) -> list[str]:

@@ -152,7 +152,7 @@ def take_lease(options: dict[str, Any], *, goes_with_cluster: bool) -> str:
     """Remove the Lease's name, which has a default, from the options; given in vain, it raises click.UsageError."""
     is_given = click.get_current_context().get_parameter_source("lease") is not ParameterSource.DEFAULT
     if is_given and not goes_with_cluster:
-        raise click.UsageError("--lease is of a running cluster: it does not go with -f, --cases or --url")
+        raise click.UsageError("--lease needs a running cluster: it cannot be combined with -f, --cases or --url")
     return str(options.pop("lease"))
 
 
@@ -247,7 +247,7 @@ def ask_running_podium(live: tuple[str | None, str | None], lease: str, pod: Pod
     except NotAskedError as error:
         return Leader(problem=f"the running podium was not asked: {error}")
     except ValueError as error:
-        return Leader(problem=f"the running podium has an answer that is not that of a podium like this: {error}")
+        return Leader(problem=f"the running podium did not answer as this version does: {error}")
     configuration, problem = _configuration_of(answer.configuration, answer.decides_as)
     return Leader(answer.leader, answer.story or b"", story, configuration, problem)
 
@@ -284,7 +284,9 @@ def _tell_story(running: RunningPodium, pod: PodName, node: str, output: str, *,
     try:
         story = read_story(answer)
     except ValueError as error:
-        raise click.ClickException(f"{running.url}: the answer is not that of a podium like this: {error}") from error
+        raise click.ClickException(
+            f"{running.url}: the answer is not that of this version of podium: {error}"
+        ) from error
     _show_story(Leader(content=answer, story=story), node, output, tells_by_status=tells_by_status)
 
 
@@ -344,4 +346,4 @@ def _answer_cases(name: str, config: Path | None, plugins: tuple[str, ...]) -> N
             sys.stdout.buffer.flush()
         answer_count += "error" not in answer
     if not answer_count:
-        raise click.ClickException(f"{name}: no line of it is a scenario that can be answered")
+        raise click.ClickException(f"{name}: none of its lines is a scenario that can be answered")

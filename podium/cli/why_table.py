@@ -92,7 +92,7 @@ def scores_and_groups(
     if scores:
         parts += [_best(scores, extra_nodes), plain(verdict)]
     if groups:
-        parts += [Text("what keeps it off the other nodes:" if scores else "what keeps it off:"), _groups(groups)]
+        parts += [Text("blockers on the other nodes:" if scores else "blockers:"), _groups(groups)]
     return parts
 
 

@@ -12,7 +12,7 @@ from anyio.lowlevel import checkpoint
 _Work: TypeAlias = Coroutine[Any, Any, None]
 
 _TASKS_AT_ONCE: Final = 16
-"""The first step of so many binding cycles takes a few milliseconds."""
+"""The number of binding cycles whose first steps together take a few milliseconds."""
 
 
 class Starter(Protocol):

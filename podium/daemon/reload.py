@@ -39,7 +39,7 @@ log = get_logger("config")
 
 _LOOK_EVERY_S: Final = 2.0
 LOOKS_UNTIL_NEXT_TRIAL: Final = 15
-"""A refused kubeconfig is tried again at every so many looks: a trial may run an exec plugin and makes a request."""
+"""A refused kubeconfig is tried again once per this many looks: a trial may run an exec plugin and makes a request."""
 _APPLIED, _REFUSED = "applied", "refused"
 
 

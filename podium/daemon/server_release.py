@@ -33,7 +33,7 @@ class ServerRelease:
 
     Attributes:
         decides_as: the release that decides.
-        is_assumed: nobody could be asked for it at the start.
+        is_assumed: no API server could be asked for it at the start.
     """
 
     session: Requester

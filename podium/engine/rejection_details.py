@@ -83,19 +83,19 @@ class FreeAmounts:
             best = int(free.argmax())
             if amount > free[best]:
                 request, remainder = distinct_texts(resource, amount, max(int(free[best]), 0))
-                shortages.append((resource, request, f"{remainder} free at most ({self.names[indexes[best]]})"))
+                shortages.append((resource, request, f"at most {remainder} free ({self.names[indexes[best]]})"))
         has_names = len(shortages) > 1
         texts = [
-            f"asks for {request}{f' {resource}' if has_names else ''}, {remainder}"
+            f"requests {request}{f' {resource}' if has_names else ''}, {remainder}"
             for resource, request, remainder in shortages
         ]
         pods_max = self.pods_max[indexes]
         if (self.pod_counts[indexes] >= pods_max).all():
             largest = int(pods_max.argmax())
-            texts.append(f"takes {int(pods_max[largest])} pods at most ({self.names[indexes[largest]]})")
+            texts.append(f"takes at most {int(pods_max[largest])} pods ({self.names[indexes[largest]]})")
         return "; ".join(texts)
 
 
 def asked_and_free(pod: Pod, snapshot: Snapshot, rows: Sequence[int]) -> str:
-    """Return what the pod asks for and what is free at most on the nodes of these rows, as `FreeAmounts` says it."""
+    """Return what the pod requests and the most that is free on the nodes of these rows, as `FreeAmounts` says it."""
     return FreeAmounts.of(pod, snapshot, rows).shortages()

@@ -29,7 +29,7 @@ def current_form(manifest: Mapping[str, Any], source: str) -> Mapping[str, Any]:
         source: what to call the object's place in errors.
 
     Raises:
-        ManifestError: its version is none that is read.
+        ManifestError: its version cannot be read.
     """
     kind, version = manifest.get("kind"), manifest.get("apiVersion")
     if kind not in _KINDS or not isinstance(version, str) or not version.startswith(f"{GROUP}/") or version == CURRENT:

@@ -61,7 +61,7 @@ class PodCopy:
 
 @dataclass(frozen=True, slots=True)
 class NodeCapacity:
-    """The number of copies that fit on one node, and what keeps the next one off.
+    """The number of copies that fit on one node, and what blocks the next one.
 
     Attributes:
         limit: the reasons of the filter that rejects the next copy; "" if the dry run ended before one was rejected.

@@ -39,7 +39,7 @@ class Division:
         available: the replicas that each feasible cluster takes beside those it has.
         unfit: why each other cluster is not feasible.
         affinity: the name of the affinity group that counts, or "".
-        shares: for each cluster why it gets so many, and what would bring more in.
+        shares: for each cluster the reason for its number of replicas, and which changes would give it more.
     """
 
     reason: str
@@ -142,7 +142,7 @@ class Clusters:
             clusters_max: how many members are enough; all unless given.
 
         Raises:
-            ClusterError: the workload cannot be read, has no pods, or a price is none.
+            ClusterError: the workload cannot be read, has no pods, or a price is not a number.
             ConfigError, PluginError: the configuration cannot be read, or a profile cannot be built.
         """
         if self._loaded_fleet is None:

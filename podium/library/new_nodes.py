@@ -54,7 +54,7 @@ class NewNode:
 
 @dataclass(frozen=True, slots=True)
 class NewNodeCapacity:
-    """The number of copies of a pod that fit on a new node, and what keeps the next one off."""
+    """The number of copies of a pod that fit on a new node, and what blocks the next one."""
 
     node: NewNode
     fits: int

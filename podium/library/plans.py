@@ -99,7 +99,7 @@ class PlanQuestion:
         if not objects.node_pools:
             raise ClusterError(
                 "there are no NodePools, so nothing can be bought: give node_pools, or adopt_nodes=True to buy nodes "
-                "like those that are there"
+                "like the existing ones"
             )
         return objects, types
 

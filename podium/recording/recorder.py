@@ -203,7 +203,7 @@ class Recorder(Boundary, AttemptObserver):
         self._closing.set()
         self._thread.join()
         if self.left_out.count:
-            log.warning("The recording lacks something", directory=str(self._directory), error=str(self.left_out))
+            log.warning("The recording is incomplete", directory=str(self._directory), error=str(self.left_out))
 
     def _write_all(self) -> None:
         is_closing = False

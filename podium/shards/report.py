@@ -1,4 +1,4 @@
-"""Who owns what in a group of shards, as far as Leases and nodes say it to somebody who is no member.
+"""Reports which member of a group of shards owns which nodes, as Leases and nodes show it from outside.
 
 Whether a member is alive is judged by the time that it wrote into its Lease, which its own clock gave: members judge
 each other by changes that they see.

@@ -25,7 +25,7 @@ Exemplar = Sequence[tuple[str, str]]
 """Names and values of labels that lead to what was observed."""
 
 _RECENT_MAX: Final = 256
-"""Of one histogram's observations, so many are sorted into buckets at once."""
+"""The number of a histogram's observations that are sorted into buckets at once."""
 EXEMPLAR_LENGTH_MAX: Final = 128
 """Of all names and values of an exemplar together, in characters."""
 

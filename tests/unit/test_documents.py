@@ -108,7 +108,14 @@ RETIRED = (
         "No pod waits",
     ),
     *("is for those whom the API server", "is asked about as if it were", "waits for for ever", "no plugin of yours"),
-    *("Of how many scheduling attempts", "knows no priorities"),
+    *("Of how many scheduling attempts", "knows no priorities", "free at most", "what keeps the next one off"),
+    *("no line of it is", "there are no nodes that more could be like", "is not that of a podium like this"),
+    *("has the feature gates and their defaults be", "What is worth knowing, all of it as", "told as above"),
+    *(
+        "Do not expect a multiple",
+        "A member announces in its Lease the set of members that it acts by",
+        "Who owns what",
+    ),
 )
 """Sentences that native readers stumbled over, and that were rewritten."""
 

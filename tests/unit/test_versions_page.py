@@ -49,3 +49,36 @@ def test_the_chart_has_podiums_version() -> None:
 def test_no_section_of_the_changelog_is_long() -> None:
     for section in CHANGELOG.read_text().split("\n## ")[2:]:
         assert len(section.split()) <= 700, section.partition("\n")[0]
+
+
+def headings(page: str) -> set[str]:
+    return set(re.findall(r"^#+ (.*)$", (ROOT / page).read_text(), re.MULTILINE))
+
+
+def test_the_policies_that_users_ask_for_have_their_sections() -> None:
+    assert {"Reporting", "Versions that get fixes", "What counts"} <= headings("SECURITY.md")
+    assert {"How decisions are made", "Roadmap"} <= headings("CONTRIBUTING.md")
+    # The sections of a self-assessment of CNCF's TAG Security.
+    assert {"Overview", "Actors", "Actions", "Goals", "Non-goals"} <= headings("docs/threat-model.md")
+    assert {"Back to the version before", "If something goes wrong"} <= headings("docs/upgrade.md")
+
+
+def test_the_security_policy_says_how_long_an_answer_takes() -> None:
+    periods = re.findall(r"^- \*\*Within (\d+) (?:working )?days\*\*", (ROOT / "SECURITY.md").read_text(), re.MULTILINE)
+    assert [int(days) for days in periods] == [3, 14, 90]
+
+
+def test_the_table_of_promises_covers_all_that_users_rely_on() -> None:
+    table = VERSIONS.split("| interface |")[1]
+    rows = re.findall(r"^\| ([^|]+?) \|", table, re.MULTILINE)
+    text = " ".join(rows)
+    interfaces = (
+        "plugin contract",
+        "configuration",
+        "commands and options",
+        "JSON",
+        "recordings",
+        "metrics",
+        "decisions",
+    )
+    assert not [interface for interface in interfaces if interface not in text]

@@ -68,7 +68,7 @@ _PODS_PER_NODE_MAX = 10
     "--gangs",
     type=click.IntRange(min=0),
     default=0,
-    help="Also create so many pod groups of three pods each, which start together or not at all, and one that fits "
+    help="Also create this number of pod groups of three pods, which start together or not at all, and one that fits "
     "nowhere.",
 )
 @devices_option("Devices of every node, such as gpu=8, and additional pods with claims for them. Repeatable.")

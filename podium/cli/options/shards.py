@@ -97,7 +97,7 @@ def as_shard(good: Usable, identity: ShardIdentity) -> Usable:
     if good.pod_groups is not None:
         raise click.UsageError("--shards excludes the feature gate GenericWorkload")
     if Shards.name in good.plugins:
-        raise click.UsageError(f"--shards: a plugin of the name {Shards.name} is its own")
+        raise click.UsageError(f"--shards: the plugin name {Shards.name} is reserved")
     plugins: Mapping[str, Any] = {**good.plugins, Shards.name: Shards}
     return replace(good, config=shard_configuration(good.config, identity), plugins=plugins)
 

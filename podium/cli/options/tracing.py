@@ -57,7 +57,7 @@ def take_tracing_options(parameters: dict[str, Any]) -> TracingOptions | None:
     endpoint, rate = parameters.pop("tracing_endpoint"), parameters.pop("tracing_rate")
     if endpoint is None:
         if rate is not None:
-            raise click.UsageError(f"{_RATE_FLAG} is of {_ENDPOINT_FLAG}")
+            raise click.UsageError(f"{_RATE_FLAG} needs {_ENDPOINT_FLAG}")
         return None
     from podium.daemon.options import TracingOptions
 

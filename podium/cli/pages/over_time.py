@@ -37,7 +37,7 @@ def sections_of(timeline: Timeline) -> list[Section]:
             f"From when a pod was first seen until its binding was, of the pods bound since the look before; "
             f"{timeline.bound_count} in all.{waits_note}",
         ),
-        Lines("Pods by zone", "pods", zones, f"Pods on nodes that are there.{zones_note}"),
+        Lines("Pods by zone", "pods", zones, f"Pods on existing nodes.{zones_note}"),
     ]
 
 

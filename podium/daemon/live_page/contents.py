@@ -68,7 +68,7 @@ NODE_COLUMNS: Final = (
     "devices",
 )
 SHOWN_MAX: Final = 200
-"""So many pods of each state, those that wait longest, and so many attempts, the last ones."""
+"""The number of pods shown of each state, the longest-waiting ones, and of attempts, the latest ones."""
 _SHOWN_ALONE: Final = frozenset({CPU, MEMORY, "pods"})
 _LOOKED_AT_MAX: Final = 1000
 _LISTED_MAX: Final = 50

@@ -38,7 +38,7 @@ class NodeDevices:
         return next((plugin.devices for plugin in plugins if isinstance(plugin, DynamicResources)), None)
 
     def on_node(self, devices: ClusterDevices, node: Node) -> DeviceCounts:
-        """Return what there is of the devices that the node can reach."""
+        """Return by driver how many devices the node can reach, and how many of them are allocated."""
         pools = pools_of_node(devices.inventory(), node.name, node.metadata.labels)
         if not pools.pools:
             self._counts.pop(node.name, None)

@@ -1,4 +1,4 @@
-"""Admits objects as the API server does on their creation, as far as that affects scheduling.
+"""Admits new objects like the API server: the parts of admission that affect scheduling.
 
 This concerns objects without a uid, which no API server has admitted. Admitted objects only get missing defaults, since
 dumps may be cut down: a LimitRange or RuntimeClass that was created later does not change them.

@@ -1,4 +1,4 @@
-"""Why each cluster gets so many replicas, and what would bring more in.
+"""Explains the number of replicas that each cluster gets, and which changes would give it more.
 
 What would bring more in is found by asking again with one thing changed, so that it holds for that change alone.
 

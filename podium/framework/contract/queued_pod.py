@@ -48,7 +48,7 @@ class QueuedPodInfo:
     transitions: Transitions = field(default_factory=Transitions)
 
     def exclude(self, seconds: float) -> None:
-        """Do not count so many of the seconds since it has been schedulable."""
+        """Exclude this many seconds from the time since the pod has been schedulable."""
         if self.schedulable_since_s is not None:
             self.schedulable_since_s += seconds
 

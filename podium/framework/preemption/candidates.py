@@ -57,7 +57,7 @@ class EvictedTogether(Protocol):
 UnitT = TypeVar("UnitT", bound=EvictedTogether)
 
 
-def _spare_nobody(pod: Pod) -> bool:
+def _protect_no_pod(pod: Pod) -> bool:
     del pod
     return False
 
@@ -72,7 +72,7 @@ class Importance:
     Units: `now_s` is in seconds since the epoch.
     """
 
-    def __init__(self, now_s: float, is_protected: Callable[[Pod], bool] = _spare_nobody) -> None:
+    def __init__(self, now_s: float, is_protected: Callable[[Pod], bool] = _protect_no_pod) -> None:
         self._now_s = now_s
         self._is_protected = is_protected
 

@@ -63,7 +63,7 @@ _WAITS = "one or more plugins asked to wait and no plugin rejected pod"
 SLOW_PLUGIN_S = 0.1
 """A longer plugin call is logged as a warning, because all pods wait for it."""
 MEASURED_EVERY = 10
-"""One attempt in so many has its plugins measured one by one. Upstream draws lots, with the same chance."""
+"""One attempt in this many has its plugins measured one by one. Upstream draws lots, with the same chance."""
 
 _CLASSES: Mapping[ExtensionPoint, tuple[type, ...]] = {
     ExtensionPoint.PRE_ENQUEUE: (PreEnqueuePlugin,),

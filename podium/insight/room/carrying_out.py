@@ -157,7 +157,9 @@ class MoveCarrier:
         await self._wait_until_gone(step)
         expectation.pods[step.source].pop(step.uid, None)
         if replacement.node_name in self._cordons:
-            raise CarryingOutError(f"{replacement.key} came to {replacement.node_name} although that is cordoned")
+            raise CarryingOutError(
+                f"{replacement.key} was bound to {replacement.node_name}, although that node is cordoned"
+            )
         expectation.pods.get(replacement.node_name, {})[replacement.uid] = replacement
         await self._uncordon(step.uncordons)
         return replacement.node_name

@@ -309,7 +309,7 @@ class _Levels:
         return self._search_levels(STEPS_MAX)
 
     def _search_levels(self, steps: int) -> bool:
-        """Go on with the levels for so many steps, and return whether there is nothing left to search."""
+        """Continue the search by levels for this many steps, and return whether nothing is left to search."""
         self._allow(steps)
         try:
             while not self._is_best(self._level):

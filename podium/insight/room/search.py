@@ -4,7 +4,7 @@ A pod in question is put on a node. If the node lacks room, pods of it are put e
 and so on: each pod that is ejected is one move. A solution is a set of moves after which everything fits; whether
 there is an order in which each move has its room beforehand, `sequences` finds out.
 
-1. `level(moves)` yields all solutions of so many moves, each pod moved at most once, and only moves that make room
+1. `level(moves)` yields all solutions of this many moves, each pod moved at most once, and only moves that make room
    (`_covers` yields the sets of pods that free enough without a needless one). Going through the levels from 0 on finds
    the fewest, and proves that fewer do not do.
 2. If everything has a place, and topology spread still keeps the pod in question out, pods that it counts are ejected
@@ -127,12 +127,12 @@ class RoomSearch:
     # ------------------------------------------------------------ the two ways to search
 
     def level(self, moves: int) -> Iterator[Solution]:
-        """Yield all solutions of exactly so many moves. Raises: as `Budget.spend`."""
+        """Yield all solutions with exactly this number of moves. Raises: as `Budget.spend`."""
         self._breadth, self.is_cut = 0, False
         yield from (solution for solution in self._solutions(moves) if len(solution.moves) == moves)
 
     def broad(self, moves_max: int, breadth: int) -> Iterator[Solution]:
-        """Yield solutions of up to so many moves, trying so many places for each pod. Raises: as `Budget.spend`."""
+        """Yield solutions of up to this many moves, with few places per pod. Raises: as `Budget.spend`."""
         self._breadth = breadth
         yield from self._solutions(moves_max)
 

@@ -367,7 +367,7 @@ class ClaimWriter:
         try:
             await write(claim, pod)
         except NotFound:
-            log.info("A claim is gone already", claim=claim.key, pod=pod.key)
+            log.info("A claim has already been deleted", claim=claim.key, pod=pod.key)
         except (ApiError, fwk.PluginError) as error:
             self._try_again_soon(pod, "A claim could not be taken back", error, claim=claim.key)
 

@@ -1,4 +1,4 @@
-"""The labels that providers give instance types, as far as they follow from names, sizes and zones.
+"""The labels of instance types that follow from their names, sizes and zones, as each provider sets them.
 
 Owns how names are read: AWS' `m6i.large`, Azure's `Standard_D4s_v5` and GCP's `n2-standard-4`. Labels that a catalogue
 says itself are kept.

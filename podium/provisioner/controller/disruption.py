@@ -174,7 +174,7 @@ class DisruptionLoop:
                     return False
                 await anyio.sleep(NOT_SEEN_PAUSE_S)
             return True
-        log.warning("Nodes stay, since what was to replace them did not come", plan=removal.id, nodes=removal.nodes)
+        log.warning("Nodes are kept: their replacements did not come up", plan=removal.id, nodes=removal.nodes)
         return False
 
     async def _is_clear(self, removal: Removal) -> bool:

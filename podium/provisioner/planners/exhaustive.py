@@ -1,4 +1,4 @@
-"""Proves that a purchase is the cheapest: tries every other one, the cheapest first, as far as it could be better.
+"""Proves that a purchase is the cheapest: tries every other purchase that could cost less, the cheapest first.
 
 Owns which purchases need not be tried. podium places the pods in each that is tried.
 

@@ -155,7 +155,7 @@ def test_the_leader_is_asked_without_any_flag_and_the_nodes_are_judged_by_its_co
     assert output_lines[:2] == ["shop/big is pending", "Told by kube-system/podium-0, the running podium that leads"]
     assert any(line.startswith("It was not scheduled: 0/3 nodes are available: ") for line in output_lines)
     assert "Answered by the profile podium of the running podium (kube-system/podium-0)" in output_lines
-    assert "1 NodeResourcesFit Insufficient cpu: asks for 64, 1.9 free at most (n0) n0" in output_lines
+    assert "1 NodeResourcesFit Insufficient cpu: requests 64, at most 1.9 free (n0) n0" in output_lines
     answer = json.loads(cluster.why("shop/big", "-o", "json").stdout)
     assert (answer["running"]["asked"], answer["running"]["attempts"][0]["name"]) == ("kube-system/podium-0", "big")
     assert answer["scheduler"]["own"]
@@ -205,8 +205,11 @@ def test_a_pod_that_the_leader_does_not_serve_is_reported_first(cluster: Cluster
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--lease", "kube-system/none"], "there is no Lease kube-system/none; name podium's with --lease"),
-        (["--lease", "kube-system/elsewhere"], "laptop, which holds the Lease kube-system/elsewhere, is not a pod"),
+        (
+            ["--lease", "kube-system/none"],
+            "there is no Lease kube-system/none; name podium's with --lease (with --as-default",
+        ),
+        (["--lease", "kube-system/elsewhere"], "laptop holds the Lease kube-system/elsewhere, but is not a pod"),
         (["--lease", ""], "nothing says which one is used"),
         (["--lease", "podium"], "is not NAMESPACE/NAME"),
     ],

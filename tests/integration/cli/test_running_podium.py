@@ -104,13 +104,13 @@ def test_a_pending_pods_rejections_and_next_try_are_shown(ask: Asking) -> None:
 
 def test_why_names_amounts_and_plugins_that_reject_a_pending_pod(ask: Asking) -> None:
     bench = QueueBench(Rejecter("NodeResourcesFit"))
-    details = {"NodeResourcesFit": "asks for 64, 2.5 free at most (n0)"}
+    details = {"NodeResourcesFit": "requests 64, at most 2.5 free (n0)"}
     pages = recorder_pages(flight_recorder(), bench, detail_of=lambda _, group: details.get(group.plugin, ""))
     output_lines = lines(ask("shop/big", "--node", "n0", pages=pages))
-    assert "2 NodeResourcesFit Insufficient cpu: asks for 64, 2.5 free at most (n0) n0, n2" in output_lines
-    assert output_lines[-1] == "NodeResourcesFit: Insufficient cpu; asks for 64, 2.5 free at most (n0)"
+    assert "2 NodeResourcesFit Insufficient cpu: requests 64, at most 2.5 free (n0) n0, n2" in output_lines
+    assert output_lines[-1] == "NodeResourcesFit: Insufficient cpu; requests 64, at most 2.5 free (n0)"
     answer = json.loads(ask("shop/big", "-o", "json", pages=pages).stdout)
-    assert answer["why"]["groups"][0]["detail"] == "asks for 64, 2.5 free at most (n0)"
+    assert answer["why"]["groups"][0]["detail"] == "requests 64, at most 2.5 free (n0)"
     assert "2.5 free" not in ask("web", "--node", "n0", pages=pages).stdout
 
 
@@ -195,7 +195,7 @@ def test_an_address_where_no_podium_answers_is_reported(ask: Asking, monkeypatch
     monkeypatch.setattr(running_podium, "_DEADLINE_S", PATIENCE_S)
     for pages, message in (
         ({"/other": strange}, "there is no page /debug/pods/default/web"),
-        ({page: strange}, "the answer is not that of a podium like this"),
+        ({page: strange}, "the answer is not that of this version of podium"),
     ):
         result = ask("web", pages=pages)
         assert (result.exit_code, message in result.stderr) == (1, True), result.stderr

@@ -71,4 +71,4 @@ async def test_a_group_without_members_is_an_error_that_names_it(tmp_path: Path)
     async with Sandbox(kubelets=False) as sandbox:
         result = await ask(sandbox, tmp_path, "nobody")
         assert result.exit_code == 1
-        assert "no Lease in kube-system is of a member of the shards nobody" in result.output
+        assert "no Lease in kube-system belongs to a member of the group nobody" in result.output

@@ -24,7 +24,7 @@ async def until(condition):
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
-async def test_it_is_healthy(rest_api, path):
+async def test_health_paths_answer_ok(rest_api, path):
     assert await rest_api.get(path) == (200, b"ok")
 
 

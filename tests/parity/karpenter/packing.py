@@ -1,4 +1,4 @@
-"""Questions about packing, nodes that are there or on their way, DaemonSets, and limits of NodePools.
+"""Questions about packing, existing and planned nodes, DaemonSets, and limits of NodePools.
 
 Source: karpenter pkg/controllers/provisioning/suite_test.go and scheduling/suite_test.go (scenarios only), v1.15.0.
 """

@@ -15,8 +15,8 @@ _APART = {
 }
 
 _SHORT_OF_BOTH = (
-    "1 node: Insufficient cpu, Insufficient memory: asks for 3 cpu, 1 free at most (a); "
-    "asks for 8Gi memory, 4Gi free at most (a)"
+    "1 node: Insufficient cpu, Insufficient memory: requests 3 cpu, at most 1 free (a); "
+    "requests 8Gi memory, at most 4Gi free (a)"
 )
 
 _run = partial(run, "capacity")
@@ -41,15 +41,15 @@ def test_text_says_how_many_fit_where_and_what_keeps_the_next_one_off(cluster, w
     assert lines(_run("-f", cluster, "--pod", web)) == [
         "6 more of default/web fit",
         "by zone: no zone 0, a 4, b 2",
-        "what keeps the next one off:",
-        "2 nodes: Insufficient cpu: asks for 1, 0 free at most (n1)",
+        "what blocks the next one:",
+        "2 nodes: Insufficient cpu: requests 1, at most 0 free (n1)",
         "1 node: node(s) were unschedulable",
     ]
 
 
 def test_each_node_is_explained(cluster, web):
     output_lines = lines(_run("-f", cluster, "--pod", web, "--explain"))
-    assert "n1 a 4 Insufficient cpu: asks for 1, 0 free at most (n1)" in output_lines
+    assert "n1 a 4 Insufficient cpu: requests 1, at most 0 free (n1)" in output_lines
     assert "n3 0 node(s) were unschedulable" in output_lines
 
 
@@ -59,14 +59,14 @@ def test_each_node_is_explained(cluster, web):
         (
             {"cpu": "3"},
             [node("a", "5"), node("b", "5500m")],
-            "2 nodes: Insufficient cpu: asks for 3, 2.5 free at most (b)",
+            "2 nodes: Insufficient cpu: requests 3, at most 2.5 free (b)",
         ),
         (
             {"cpu": "3", "memory": "8Gi"},
             [node("a", "1", memory="4Gi")],
             _SHORT_OF_BOTH,
         ),
-        ({"cpu": "1m"}, [node("a", "5", pods="2")], "1 node: Too many pods: takes 2 pods at most (a)"),
+        ({"cpu": "1m"}, [node("a", "5", pods="2")], "1 node: Too many pods: takes at most 2 pods (a)"),
         (
             {"cpu": "1"},
             [node("a", "5", taints=[{"key": "gpu", "value": "yes", "effect": "NoSchedule"}])],

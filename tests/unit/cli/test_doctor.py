@@ -53,8 +53,10 @@ def test_a_name_of_kube_schedulers_is_an_error_unless_the_flag_allows_it(tmp_pat
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
         "leaderElection: {resourceName: podium}\nprofiles: [{schedulerName: default-scheduler}]\n"
     )
-    [finding] = findings(tmp_path, "--config", path)
+    [finding, unexamined] = findings(tmp_path, "--config", path)
     assert (finding["check"], finding["verdict"]) == ("configuration", "error")
+    assert (unexamined["check"], unexamined["verdict"]) == ("cluster", "warning")
+    assert unexamined["message"] == "not examined: the checks need a valid configuration"
     assert f"{path}:4: profiles[0].schedulerName: " in finding["message"]
     assert "--as-default-scheduler" in finding["message"]
     configuration, names = findings(tmp_path, "--config", path, "--as-default-scheduler")

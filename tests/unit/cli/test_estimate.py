@@ -226,7 +226,7 @@ def test_several_cluster_objects_do_not_go_with_the_nodes_of_one(cluster, tmp_pa
     path = write_objects(tmp_path / "1.yaml", _cluster_with_cpu("a", "3"), _cluster_with_cpu("b", "5"))
     result = _run("-f", cluster, "--cluster-object", path)
     assert result.exit_code == 2
-    assert "the nodes of a member go with one Cluster object" in result.output
+    assert "nodes of a member need a single Cluster object" in result.output
 
 
 def test_the_same_cluster_twice_is_refused(tmp_path):

@@ -26,8 +26,14 @@ from podium.cli.main import main
         ),
         (("--metrics-bind-address", "8080"), "'--metrics-bind-address': '8080' does not end in a colon and a port"),
         (("--cases", "/dev/null", "--feature-gates", "Nothing=true"), "unknown gate 'Nothing'"),
-        (("--kubeconfig-dir", "/", "--cluster-name", "m1"), "--kubeconfig-dir brings its own members"),
-        (("--kubeconfig-dir", "/", "--master", "http://[::1]:1"), "--kubeconfig-dir brings its own members"),
+        (
+            ("--kubeconfig-dir", "/", "--cluster-name", "m1"),
+            "--kubeconfig-dir cannot be combined with --kubeconfig, --context, --cluster-name or --master",
+        ),
+        (
+            ("--kubeconfig-dir", "/", "--master", "http://[::1]:1"),
+            "--kubeconfig-dir cannot be combined with --kubeconfig, --context, --cluster-name or --master",
+        ),
         (
             (
                 "--cluster-name",

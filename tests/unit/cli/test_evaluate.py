@@ -45,8 +45,8 @@ def test_table_names_the_taints(tmp_path):
 @pytest.mark.parametrize(
     ("requests", "row"),
     [
-        ({"cpu": "5"}, "Insufficient cpu: asks for 5, 4 free at most (n1)"),
-        ({"memory": "9Gi"}, "Insufficient memory: asks for 9Gi, 8Gi free at most (n1)"),
+        ({"cpu": "5"}, "Insufficient cpu: requests 5, at most 4 free (n1)"),
+        ({"memory": "9Gi"}, "Insufficient memory: requests 9Gi, at most 8Gi free (n1)"),
     ],
 )
 def test_table_names_the_amounts(tmp_path, requests, row):
@@ -82,7 +82,7 @@ def test_nodes_with_equal_verdicts_share_a_row_in_a_large_cluster(tmp_path):
     assert len(rows) < 30
     assert [row.split()[0] for row in rows if row.startswith("b")] == ["b0", "b1", "b2", "b3", "b4"]
     assert (
-        "s0007, s0008, s0009 and 891 more NodeResourcesFit Insufficient cpu: asks for 3, 2 free at most (s0007)" in rows
+        "s0007, s0008, s0009 and 891 more NodeResourcesFit Insufficient cpu: requests 3, at most 2 free (s0007)" in rows
     )
     assert "s0000, s0010, s0020 and 97 more NodeUnschedulable node(s) were unschedulable" in rows
     assert any(
@@ -90,7 +90,7 @@ def test_nodes_with_equal_verdicts_share_a_row_in_a_large_cluster(tmp_path):
     ), rows
     all_rows = _rows(_run(*arguments, "--all"))
     assert len(all_rows) > 1000
-    assert "s0999 NodeResourcesFit Insufficient cpu: asks for 3, 2 free at most (s0999)" in all_rows
+    assert "s0999 NodeResourcesFit Insufficient cpu: requests 3, at most 2 free (s0999)" in all_rows
     as_json = json.loads(_run(*arguments, "-o", "json").stdout)
     assert len(as_json["filter"]) == 1000
 

@@ -249,16 +249,16 @@ def test_missing_resources_are_shown_with_the_most_that_a_node_has(tmp_path):
     nodes = node("n1", "2"), node("n7", "3")
     small_pod = pod("used", "500m", node="n7")
     output_lines = lines(_run("web", "-f", write_objects(tmp_path / "c.yaml", *nodes, small_pod, pod("web", "3"))))
-    assert "2 NodeResourcesFit Insufficient cpu: asks for 3, 2.5 free at most (n7) n1, n7" in output_lines
+    assert "2 NodeResourcesFit Insufficient cpu: requests 3, at most 2.5 free (n7) n1, n7" in output_lines
     huge = pod("web", "3", memory="100Gi")
     output_lines = lines(_run("web", "-f", write_objects(tmp_path / "c.yaml", *nodes, small_pod, huge)))
-    text = "asks for 3 cpu, 2.5 free at most (n7); asks for 100Gi memory, 64Gi free at most (n1)"
+    text = "requests 3 cpu, at most 2.5 free (n7); requests 100Gi memory, at most 64Gi free (n1)"
     assert any(text in line for line in output_lines), output_lines
     full = node("n1", pods="1")
     output_lines = lines(
         _run("web", "-f", write_objects(tmp_path / "c.yaml", full, pod("a", node="n1"), pod("web", "1")))
     )
-    assert "1 NodeResourcesFit Too many pods: takes 1 pods at most (n1) n1" in output_lines
+    assert "1 NodeResourcesFit Too many pods: takes at most 1 pods (n1) n1" in output_lines
 
 
 def near(app, key="kubernetes.io/hostname"):

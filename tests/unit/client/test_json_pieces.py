@@ -54,7 +54,7 @@ def test_every_item_comes_once_and_in_order_and_no_piece_is_long(
     assert max(sizes) <= PIECE_BYTES_MAX + 2
 
 
-def test_nothing_is_nothing() -> None:
+def test_empty_or_null_array_or_object_has_no_pieces() -> None:
     assert list(list_items(Raw(b"[]"))) == list(list_items(Raw(b"null"))) == []
     assert list(map_items(Raw(b"{}"))) == list(map_items(Raw(b"null"))) == []
 

@@ -119,7 +119,7 @@ def test_usage_in_percent_of_the_capacity():
     assert result.problems == "no such node: gone; cpu cannot be read: n2.example.com"
 
 
-def test_an_empty_list():
+def test_list_without_items_gives_no_readings():
     result = readings()
     read_metrics_server(result, b'{"items": null}', NODES)
     assert values(result) == {}
@@ -133,7 +133,7 @@ def vector(*series, **fields):
     return json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}, **fields}).encode()
 
 
-def test_a_vector():
+def test_series_of_a_vector_belong_to_nodes_by_name_or_address():
     result = readings()
     read_prometheus(result, vector(({"instance": "n1:9100"}, "0.25"), ({"instance": "10.0.0.2:9100"}, "1")), QUERY)
     assert values(result) == {"n1": [("CPU", "Latest", 25.0)], "n2.example.com": [("CPU", "Latest", 100.0)]}

@@ -116,7 +116,9 @@ def test_order_at_a_point(multi_point, filters, order):
         "a weight stays where the plugin is disabled",
     ],
 )
-def test_weights(multi_point, scores, weights):
+def test_score_weight_comes_from_the_extension_point_before_multi_point_and_is_1_without_a_value(
+    multi_point, scores, weights
+):
     assert expand_plugins(profile(multi_point, score=scores), REGISTRY).score_weights == weights
 
 

@@ -44,7 +44,7 @@ def test_a_member_with_a_held_node_waits():
     assert story.as_dict()["held"] == {"ns/a": "n1"}
 
 
-def test_a_complete_gang():
+def test_gang_without_a_lack_is_complete_and_fits():
     story = replace(STORY, needed=1, would_get={}, lacking={})
     assert (story.is_complete, story.fits, story.lines[-1]) == (True, True, "the gang is complete")
 

@@ -22,8 +22,8 @@ FRAMEWORKS = {SCHEDULER: Cluster.load([node_manifest("any")]).framework_for(pod(
 @pytest.mark.parametrize(
     ("plugin", "nodes", "detail"),
     [
-        ("NodeResourcesFit", ("n1", "n2"), "asks for 3, 2.5 free at most (n1)"),
-        ("NodeResourcesFit", ("n2", "gone"), "asks for 3, 2 free at most (n2)"),
+        ("NodeResourcesFit", ("n1", "n2"), "requests 3, at most 2.5 free (n1)"),
+        ("NodeResourcesFit", ("n2", "gone"), "requests 3, at most 2 free (n2)"),
         ("TaintToleration", ("n2",), "untolerated taint team=a:NoSchedule"),
         (
             "TaintToleration",

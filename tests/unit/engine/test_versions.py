@@ -63,7 +63,7 @@ def test_a_template_is_converted_as_its_claims_are():
     assert current_form(template, "x")["spec"]["spec"] == _CURRENT["spec"]
 
 
-def test_clusters_read_them():
+def test_cluster_loads_objects_of_former_api_versions():
     cluster = Cluster.load([_FORMER, _slice("v1beta1", {"name": "gpu-0", "basic": _DEVICE})])
     (claim,) = cluster.store.objects(RESOURCE_CLAIMS).values()
     assert claim.spec.devices.requests[0].exactly.count == 2

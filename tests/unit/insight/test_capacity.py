@@ -89,7 +89,7 @@ def test_a_gated_pod_does_not_fit_at_all():
     assert (answer.fits, answer.gate) == (0, "waiting for scheduling gates: [hold]")
 
 
-def test_asking_changes_nothing():
+def test_capacity_leaves_the_cluster_unchanged():
     cluster = Cluster.load([node("n1", "4")])
     assert [cluster.capacity(web(host_port=80)).fits for _ in range(2)] == [1, 1]
     assert cluster.pods == ()

@@ -359,7 +359,7 @@ def test_no_fix_is_found_if_three_edits_are_not_enough():
     assert answer.text == "No set of up to 3 edits lets default/web fit"
 
 
-def test_asking_changes_nothing():
+def test_search_for_fixes_leaves_the_cluster_unchanged():
     cluster = Cluster.load([node("n1", "1"), web("old", "1", node="n1")])
     assert cluster.fixes(web()).fixes == cluster.fixes(web()).fixes
     assert [pod.key for pod in cluster.pods] == ["default/old"]

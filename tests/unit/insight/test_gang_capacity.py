@@ -49,7 +49,7 @@ def test_members_that_run_already_are_no_part_of_the_next_gang() -> None:
     assert gangs(*nodes, group(COSCHEDULING, 2), running, kind=COSCHEDULING) == (2, 1)
 
 
-def test_nothing_changes() -> None:
+def test_capacity_of_a_gang_leaves_the_cluster_unchanged() -> None:
     cluster = load(node("n1", "4"), group(COSCHEDULING, 2), config=with_coscheduling())
     cluster.capacity(member(COSCHEDULING, "train"))
     assert cluster.pods == ()

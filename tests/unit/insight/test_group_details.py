@@ -24,13 +24,13 @@ def near(*expressions: Json, **labels: str) -> Json:
 
 def test_the_node_that_has_most_is_named() -> None:
     nodes = node("n1", "1"), node("n2", "3"), node("n3", "2")
-    assert details(*nodes, web("old", "500m", node="n2"), pod=web(cpu="4")) == ["asks for 4, 2.5 free at most (n2)"]
+    assert details(*nodes, web("old", "500m", node="n2"), pod=web(cpu="4")) == ["requests 4, at most 2.5 free (n2)"]
 
 
 def test_the_largest_free_amounts_may_be_on_different_nodes() -> None:
     nodes = node("n1", "1", memory="4Gi"), node("n2", "2", memory="1Gi")
     (detail,) = details(*nodes, pod=web(cpu="4", memory="8Gi"))
-    assert detail == "asks for 4 cpu, 2 free at most (n2); asks for 8Gi memory, 4Gi free at most (n1)"
+    assert detail == "requests 4 cpu, at most 2 free (n2); requests 8Gi memory, at most 4Gi free (n1)"
 
 
 def test_capacity_reserved_for_nominated_pods_is_no_shortage() -> None:

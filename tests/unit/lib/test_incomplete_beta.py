@@ -10,7 +10,7 @@ from podium.lib.incomplete_beta import incomplete_beta
 
 
 @pytest.mark.parametrize("x", [0.0, 0.01, 0.3, 0.5, 0.77, 0.999, 1.0])
-def test_closed_forms(x):
+def test_values_with_a_closed_form_are_exact(x):
     assert incomplete_beta(1, 1, x) == pytest.approx(x, abs=1e-12)
     assert incomplete_beta(2, 1, x) == pytest.approx(x * x, abs=1e-12)
     assert incomplete_beta(1, 3, x) == pytest.approx(1 - (1 - x) ** 3, abs=1e-12)

@@ -66,7 +66,9 @@ def test_an_absent_selector_matches_nothing_and_an_empty_one_everything() -> Non
         ("DoesNotExist", [], True, False, False),
     ],
 )
-def test_label_operators(operator: str, values: list[str], absent: bool, first_matches: bool, three: bool) -> None:
+def test_each_operator_matches_labels_as_upstream_defines_it(
+    operator: str, values: list[str], absent: bool, first_matches: bool, three: bool
+) -> None:
     selector = compile_selector(label_selector(("a", operator, values)))
     assert selector.matches({"b": "1"}) is absent
     assert selector.matches({"a": "1"}) is first_matches
@@ -164,7 +166,7 @@ def test_a_compiled_selector_agrees_with_its_definition(
 
 
 @pytest.mark.parametrize("name", ["a", "A-b_c.9", "example.com/a", "a" * 63, "x." * 126 + "x/n"])
-def test_label_keys(name: str) -> None:
+def test_qualified_names_are_accepted_as_label_keys(name: str) -> None:
     assert is_qualified_name(name)
 
 
@@ -198,7 +200,7 @@ def test_a_label_value_may_be_empty_but_not_long_or_odd() -> None:
         ("", None),
     ],
 )
-def test_int64_texts(text: str, number: int | None) -> None:
+def test_decimal_text_within_64_bits_is_parsed_and_no_other(text: str, number: int | None) -> None:
     assert parse_int64(text) == number
 
 

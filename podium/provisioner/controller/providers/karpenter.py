@@ -66,7 +66,7 @@ class KarpenterProvider:
             # A claim that is going cannot be this node; the next plan chooses another name.
             if claim.metadata.deletion_timestamp is not None:
                 raise
-            log.info("NodeClaim is there already", node_claim=node.name)
+            log.info("NodeClaim already exists", node_claim=node.name)
         return True
 
     async def delete(self, node: ProvidedNode, removal: Removal) -> None:

@@ -67,7 +67,7 @@ class SandboxProvider:
             # A node that was not bought here, or goes, has the name: the caller plans anew rather than count on it.
             if not is_bought_here(node_seen) or is_being_removed(node_seen):
                 raise
-            log.info("Node is bought already", node=node.name)
+            log.info("Node has already been bought", node=node.name)
         return True
 
     async def delete(self, node: ProvidedNode, removal: Removal) -> None:

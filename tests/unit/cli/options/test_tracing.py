@@ -61,7 +61,7 @@ def test_a_rate_is_a_number_of_attempts_in_a_million(rate: str) -> None:
 def test_a_rate_needs_a_collector() -> None:
     result, _ = invoke("--tracing-sampling-rate-per-million", "5")
     assert result.exit_code == 2
-    assert "--tracing-sampling-rate-per-million is of --tracing-endpoint" in result.output
+    assert "--tracing-sampling-rate-per-million needs --tracing-endpoint" in result.output
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

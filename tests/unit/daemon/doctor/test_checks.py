@@ -107,7 +107,7 @@ async def not_ok(server: Any, **election: Any) -> list[tuple[str, Verdict, str]]
     return [(finding.check, finding.verdict, finding.message) for finding in problems]
 
 
-async def test_all_is_well() -> None:
+async def test_every_check_is_ok_if_the_server_answers_as_it_should() -> None:
     report = await findings(Server())
     assert {finding.verdict for finding in report} == {Verdict.OK}
     assert [finding.check for finding in report] == [

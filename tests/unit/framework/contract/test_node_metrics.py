@@ -30,7 +30,7 @@ def test_its_own_report_counts_before_that_of_any_source():
     assert reading(report("other"))[0].report is None
 
 
-def test_ages():
+def test_age_counts_from_the_time_of_the_reading_and_is_never_negative():
     assert reading()[0].age_s is None
     assert reading(report())[0].age_s is None
     now_s = ManualClock().now()
@@ -46,7 +46,7 @@ def test_stale_is_what_is_missing_or_old():
     assert reading(report(fetched_s=now_s - 61))[0].is_stale(60)
 
 
-def test_notes():
+def test_note_says_whether_the_metrics_decide_and_how_old_they_are():
     now_s = ManualClock().now()
     assert reading()[0].note(None) == f"no metrics from {NAME} are known here, so it takes no part"
     assert reading(report())[0].note(60) == f"it decides by the metrics from {NAME}"

@@ -48,7 +48,7 @@ def test_fragments_for_one_kind_of_pod(cpu_milli, free, kind, amount):
     assert fragments(cpu_milli, free, kind) == amount
 
 
-def test_models():
+def test_free_devices_of_a_model_that_a_kind_of_pod_takes_are_no_fragments_for_it():
     assert fragments(1000, (1000,), {**WHOLES, "models": ["T4", "P100"]}, model="P100") == 0
 
 

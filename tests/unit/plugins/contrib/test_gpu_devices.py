@@ -56,7 +56,7 @@ def test_more_than_a_device_has_is_not_below_zero():
     assert free(part("a", 700, "n1", "0"), part("b", 700, "n1", "0"), gpus=1) == (0,)
 
 
-def test_demands():
+def test_demand_of_a_pod_is_its_cpu_its_devices_and_the_share_of_each():
     plugin = made(GpuPacking, gpu_node(), args={})
     assert plugin.devices.demand(pod(cpu="2").spec) == GpuDemand(2000, 0, 0)
     assert plugin.devices.demand(part("a", 300).spec) == GpuDemand(0, 1, 300)

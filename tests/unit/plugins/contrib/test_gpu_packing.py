@@ -17,7 +17,7 @@ def test_it_keeps_the_contract():
     check_contract(GpuPacking, {"gpuResource": "example.com/gpu"})
 
 
-def test_nodes_in_order():
+def test_fuller_devices_score_higher():
     nodes = [gpu_node(name) for name in ("tight", "loose", "beside", "idle")]
     pods = [part("a", 700, "tight", "0"), part("b", 100, "loose", "0"), part("c", 900, "beside", "0")]
     assert scores(part("x", 300), *nodes, *pods) == {"tight": 97, "loose": 91, "beside": 49, "idle": 29}

@@ -104,7 +104,7 @@ def test_a_pod_counts_from_the_moment_at_which_its_node_is_chosen():
 
 
 @pytest.mark.parametrize(("when_stale", "hot"), [("skip", set()), ("score", {"hot"})])
-def test_old_metrics(when_stale, hot):
+def test_stale_metrics_are_skipped_or_scored_as_the_args_say(when_stale, hot):
     report = msgspec.structs.replace(node_metrics(LOADS), fetched_s=1_700_000_000.0)
     plugin = made(NodeLoad, *NODES, report, args={**WATCHER, "whenStale": when_stale, "staleAfterSeconds": 60})
     assert rejections(plugin, pod()).keys() == {"hot"}

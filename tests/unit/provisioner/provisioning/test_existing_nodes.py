@@ -1,4 +1,4 @@
-"""What nodes that are there, or on their way, take."""
+"""Pods on existing nodes, and on nodes that are being launched."""
 
 from __future__ import annotations
 
