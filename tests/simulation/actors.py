@@ -98,8 +98,11 @@ class Actors:
     def _create_pod(self) -> str:
         self._pods_made += 1
         name = f"pod-{self._pods_made}"
-        self._store.create(random_objects.random_pod(name, self._random))
+        self._store.create(self._draw_pod(name))
         return name
+
+    def _draw_pod(self, name: str) -> Json:
+        return random_objects.random_pod(name, self._random)
 
     def delete_pod(self) -> str | None:
         pod = self._one_of("pods")

@@ -1,8 +1,9 @@
 """Three schedulers that divide the nodes among them, with one API server between them, in virtual time.
 
-`python -m tests.simulation --shards` runs seeds. After every step no node has two owners or is overfull, and no pod has
-left its node; after every calm no pod waits that would fit, and the members have divided all nodes. With `--gangs` some
-pods are members of gangs, with `--devices` some have claims for devices.
+`python -m tests.simulation --shards` runs seeds. After every step no node has two owners or is overfull, no pod has
+left its node, and every member knows the pods on its own nodes; after every calm no pod waits that would fit, and the
+members have divided all nodes. With `--gangs` some pods are members of gangs, with `--devices` some have claims for
+devices.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ _CALM_S: Final = 180
 _CATCH_UP_S: Final = 150
 _RIVALS_AFTER_S: Final = 60
 _KEYS: Final = (ZONE, HOSTNAME, "simulation/absent")
+_WITHOUT_RULES: Final = 2
+"""The seeds without rules: those whose quotient by the number of labels has this remainder by three."""
 _KILL, _STOP, _SPLIT, _REVIVE = 0.006, 0.003, 0.006, 0.05
 _SPLIT_S: Final = (1.0, 4.0, 9.0, 14.0, 40.0)
 _PODS = resource_named("pods")
@@ -71,7 +74,12 @@ def shard_of(member: str, shard_key: str, *, gangs: bool) -> tuple[KubeScheduler
 
 
 class Actions(Actors):
-    """Without a neighbour and without nodes that shrink: then only a mistake between members can fill a node."""
+    """Without a neighbour and without nodes that shrink: then only a mistake between members can fill a node.
+
+    In some seeds no pod has rules that reach over nodes: such pods make members decode all pods of the others.
+    """
+
+    has_rules = True
 
     def place_foreign_pod(self) -> str | None:
         """Place nothing."""
@@ -80,6 +88,13 @@ class Actions(Actors):
     def resize_node(self) -> str | None:
         """Leave nodes as they are."""
         return None
+
+    def _draw_pod(self, name: str) -> dict[str, Any]:
+        pod = super()._draw_pod(name)
+        if not self.has_rules:
+            for field in ("affinity", "topologySpreadConstraints"):
+                pod["spec"].pop(field, None)
+        return pod
 
 
 class Member(App):
@@ -152,6 +167,7 @@ class ShardSimulation:
             controllers=self._has_devices,
         ) as self._sandbox:
             self._actors = Actions(self._sandbox, self._network, self._random, restores=False)
+            self._actors.has_rules = self._history.seed // len(_KEYS) % 3 != _WITHOUT_RULES
             self._actors.furnish()
             self._devices = DeviceActors(self._sandbox, self._history.seed) if self._has_devices else None
             if self._devices is not None:
@@ -242,6 +258,7 @@ class ShardSimulation:
         self._read_changes()
         nodes = checkers.stored_objects(self._sandbox, "nodes")
         check_one_owner(self._members.values(), nodes)
+        check_own_nodes_known(self._members.values())
         check_no_node_overfull(checkers.stored_objects(self._sandbox, "pods"), nodes)
         if self._has_devices:
             check_devices(self._sandbox)
@@ -311,6 +328,14 @@ def check_one_owner(members: Any, nodes: list[Any]) -> None:
         owners = [member.name for member in active if member.shards.owns(name)]
         if len(owners) > 1:
             raise Violation("one owner", f"{' and '.join(owners)} own {name}")
+
+
+def check_own_nodes_known(members: Any) -> None:
+    """No member has left a pod undecoded that is bound to a node that it decides on."""
+    for member in members:
+        for pod in () if member.parts is None else member.parts.pods_aside():
+            if pod.node_name and member.shards.owns(pod.node_name):
+                raise Violation("known", f"{member.name} owns {pod.node_name}, and has not decoded {pod.key} on it")
 
 
 def check_no_node_overfull(pods: list[Any], nodes: list[Any]) -> None:

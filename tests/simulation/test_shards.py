@@ -25,7 +25,12 @@ from tests.simulation import random_objects
 from tests.simulation.actors import BINDINGS
 from tests.simulation.devices import RESOURCE, DeviceActors, check_devices
 from tests.simulation.network import SimulatedLoop, client_name
-from tests.simulation.shards import Member, simulate_shards_quietly
+from tests.simulation.shards import (
+    Member,
+    check_no_node_overfull,
+    check_own_nodes_known,
+    simulate_shards_quietly,
+)
 from tests.virtual_time import START_S
 
 KEPT = {
@@ -257,6 +262,47 @@ def test_a_pod_that_fits_only_in_another_shard_is_placed_there() -> None:
         await group.wait_divided(30.0)
         group.create_pods(*(f"web-{number}" for number in range(NODES)), cpu="2500m")
         await group.wait_bound(NODES, 60.0)
+
+    in_virtual_time(test, hosts)
+
+
+def held_pods(member: Member) -> int:
+    """How many pods the member has not decoded."""
+    return 0 if member.parts is None else len(list(member.parts.pods_aside()))
+
+
+def test_a_member_knows_the_pods_on_nodes_that_it_takes_over_though_it_held_them_undecoded() -> None:
+    async def test(group: Group) -> None:
+        members = [group.start(f"m{number}") for number in (1, 2, 3)]
+        await group.wait_divided(30.0)
+        # Two of them fill a node.
+        group.create_pods(*(f"web-{number}" for number in range(NODES)), cpu="1900m")
+        await group.wait_bound(NODES, 60.0)
+        overseer = owner(OVERSEER, ("m1", "m2", "m3"))
+        killed_member, survivor = (member for member in members if member.name != overseer)
+        assert held_pods(survivor)
+        group.kill(killed_member)
+        await group.wait_divided(60.0)
+        check_own_nodes_known(group.members)
+        group.create_pods(*(f"later-{number}" for number in range(NODES)), cpu="1900m")
+        await group.wait_bound(2 * NODES, 60.0)
+        check_no_node_overfull(group.sandbox.store.list("pods"), group.sandbox.store.list("nodes"))
+
+    in_virtual_time(test, hosts)
+
+
+def test_only_the_members_that_decide_on_a_pod_that_counts_all_others_decode_these() -> None:
+    async def test(group: Group) -> None:
+        members = {name: group.start(name) for name in ("m1", "m2", "m3")}
+        await group.wait_divided(30.0)
+        group.create_pods(*(f"web-{number}" for number in range(3 * NODES)))
+        await group.wait_bound(3 * NODES)
+        assert all(held_pods(member) for member in members.values())
+        group.create_pods("spread", topologySpreadConstraints=[SPREAD | {"maxSkew": 1}])
+        await group.wait_bound(3 * NODES + 1)
+        node_name = group.sandbox.store.get("pods", "spread", "default")["spec"]["nodeName"]
+        deciders = {owner(OVERSEER, members), *group.owners(node_name)}
+        assert {name for name, member in members.items() if not held_pods(member)} == deciders
 
     in_virtual_time(test, hosts)
 
