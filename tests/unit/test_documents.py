@@ -89,9 +89,11 @@ def test_the_comparison_shows_figures_of_the_performance_page() -> None:
     workloads = {"plain pods": "plain", "1,000 preemptors": "preemption", "an extender": "extender"}
     names = {"CPU ms per pod, Events included": "until quiet"}
     page = (ROOT / "docs/compared.md").read_text()
-    shown = re.findall(r"^\| ([\w, ]+), ([\d,]+) (?:full )?nodes: (.+) \| ([\d.]+) \| ([\d.]+) \|$", page, re.MULTILINE)
-    assert len(shown) == 8
-    for workload, nodes, column, *values in shown:
+    rows_shown = re.findall(
+        r"^\| ([\w, ]+), ([\d,]+) (?:full )?nodes: (.+) \| ([\d.]+) \| ([\d.]+) \|$", page, re.MULTILINE
+    )
+    assert len(rows_shown) == 8
+    for workload, nodes, column, *values in rows_shown:
         at = columns.index(names.get(column, column))
         for scheduler, value in zip(("podium", "kube-scheduler"), values, strict=True):
             assert cells[workloads[workload], nodes, scheduler][at] == value, (workload, nodes, column)
