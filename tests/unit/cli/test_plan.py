@@ -100,7 +100,7 @@ def test_a_file_without_cases_is_an_error(tmp_path):
     path = _write_lines(tmp_path / "cases.jsonl", CATALOGUE)
     result = _run("--cases", path)
     assert result.exit_code == 1
-    assert f"{path}: no line of it is a case" in result.stderr
+    assert f"{path}: none of its lines is a case" in result.stderr
 
 
 def test_a_torn_archive_is_named_after_its_answers(tmp_path):
