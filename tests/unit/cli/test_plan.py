@@ -435,7 +435,7 @@ def test_the_error_for_a_cluster_without_node_pools_names_the_remedy(tmp_path):
 
 def test_without_nodes_there_is_nothing_to_adopt(tmp_path):
     result = _run("-f", _cluster(tmp_path / "c", pod("web")), "--adopt-nodes")
-    assert (result.exit_code, "there are no nodes" in result.stderr) == (1, True)
+    assert (result.exit_code, "the cluster has no nodes to copy" in result.stderr) == (1, True)
 
 
 @pytest.mark.parametrize(
