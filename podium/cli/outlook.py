@@ -37,7 +37,7 @@ def _time(_: click.Context, __: click.Parameter, value: str | None) -> float | N
 
 @click.command()
 @click.argument("pod")
-@click.option("-n", "--namespace", help="The namespace of the pod; POD is then a name, not a file.")
+@click.option("-n", "--namespace", help="The namespace of the pod; POD is then a name, and no file.")
 @cluster_options
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
@@ -70,8 +70,8 @@ def command(
     podium outlook report -n shop --kubeconfig FILE
 
     POD is a file of pods or workloads that the cluster does not have yet, or a pod of the cluster, by its name or as
-    NAMESPACE/NAME. Pods ahead of it in the scheduler's queue are placed first. A time is given only if an object says
-    when a pod ends. Changes nothing in any cluster.
+    NAMESPACE/NAME. The pods that are ahead of it in the scheduler's queue take what they take first. A time is only
+    given where an object says when a pod ends. Changes nothing in any cluster.
     """  # noqa: D301
     click.get_current_context().with_resource(exit_130_at_once())
     is_file = namespace is None and (pod == "-" or Path(pod).is_file())

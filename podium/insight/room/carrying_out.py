@@ -155,9 +155,7 @@ class MoveCarrier:
         await self._wait_until_gone(step)
         expectation.pods[step.source].discard(step.uid)
         if replacement.node_name in self._cordons:
-            raise CarryingOutError(
-                f"{replacement.key} was bound to {replacement.node_name}, although that node is cordoned"
-            )
+            raise CarryingOutError(f"{replacement.key} came to {replacement.node_name} although that is cordoned")
         expectation.pods.get(replacement.node_name, set()).add(replacement.uid)
         await self._uncordon(step.uncordons)
         return replacement.node_name
