@@ -114,7 +114,6 @@ RETIRED = (
     *("no line of it is", "there are no nodes that more could be like", "is not that of a podium like this"),
     *("has the feature gates and their defaults be", "What is worth knowing, all of it as", "told as above"),
     *(
-        "Do not expect a multiple",
         "A member announces in its Lease the set of members that it acts by",
         "Who owns what",
     ),
