@@ -44,7 +44,7 @@ def _time(_: click.Context, __: click.Parameter, value: str | None) -> float | N
 
 @click.command()
 @click.argument("pod")
-@click.option("-n", "--namespace", help="The namespace of the pod; POD is then a name, not a file.")
+@click.option("-n", "--namespace", help="The namespace of the pod; POD is then a name, and no file.")
 @cluster_options
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option

@@ -51,8 +51,8 @@ async def test_the_page_leads_from_the_chart_to_a_bound_pod_and_the_reason_of_a_
     assert "STATUS: deployed" in await shell.run(install)
     deployment = json.loads(await shell.run("kubectl -n kube-system get deployment podium -o json"))
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
-    ((_, *built),) = [words for words in arguments_of("docker") if words[0] == "build"]
-    assert container["image"] == option(built, "-t")
+    ((_, *build_arguments),) = [words for words in arguments_of("docker") if words[0] == "build"]
+    assert container["image"] == option(build_arguments, "-t")
     # A node that has the image must not ask a registry for it.
     assert container["imagePullPolicy"] == "IfNotPresent"
     await shell.run(apply)
@@ -72,8 +72,8 @@ def test_kind_loads_the_image_that_was_built_into_the_cluster_that_was_created()
     assert delete[:2] == ["delete", "cluster"]
     assert {option(words, "--name") for words in (create, *loads, delete)} == {"podium"}
     image, archive = (words for words in loads)
-    ((_, *built),) = [words for words in arguments_of("docker") if words[0] == "build"]
-    assert image[:3] == ["load", "docker-image", option(built, "-t")]
+    ((_, *build_arguments),) = [words for words in arguments_of("docker") if words[0] == "build"]
+    assert image[:3] == ["load", "docker-image", option(build_arguments, "-t")]
     assert archive[:3] == ["load", "image-archive", f"dist/podium-{podium.__version__}-image.oci.tar"]
 
 

@@ -89,9 +89,11 @@ def test_the_comparison_shows_figures_of_the_performance_page() -> None:
     workloads = {"plain pods": "plain", "1,000 preemptors": "preemption", "an extender": "extender"}
     names = {"CPU ms per pod, Events included": "until quiet"}
     page = (ROOT / "docs/compared.md").read_text()
-    shown = re.findall(r"^\| ([\w, ]+), ([\d,]+) (?:full )?nodes: (.+) \| ([\d.]+) \| ([\d.]+) \|$", page, re.MULTILINE)
-    assert len(shown) == 8
-    for workload, nodes, column, *values in shown:
+    rows_shown = re.findall(
+        r"^\| ([\w, ]+), ([\d,]+) (?:full )?nodes: (.+) \| ([\d.]+) \| ([\d.]+) \|$", page, re.MULTILINE
+    )
+    assert len(rows_shown) == 8
+    for workload, nodes, column, *values in rows_shown:
         at = columns.index(names.get(column, column))
         for scheduler, value in zip(("podium", "kube-scheduler"), values, strict=True):
             assert cells[workloads[workload], nodes, scheduler][at] == value, (workload, nodes, column)
@@ -112,7 +114,6 @@ RETIRED = (
     *("no line of it is", "there are no nodes that more could be like", "is not that of a podium like this"),
     *("has the feature gates and their defaults be", "What is worth knowing, all of it as", "told as above"),
     *(
-        "Do not expect a multiple",
         "A member announces in its Lease the set of members that it acts by",
         "Who owns what",
     ),

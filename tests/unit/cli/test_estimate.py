@@ -195,7 +195,7 @@ def test_file_without_any_case_is_an_error(tmp_path):
     path.write_text("nonsense")
     result = _run("--cases", path)
     assert result.exit_code == 1
-    assert f"{path}: no line of it is a case" in result.stderr
+    assert f"{path}: none of its lines is a case" in result.stderr
 
 
 @pytest.mark.parametrize(("field", "message"), [("metadata", "metadata: expected"), ("spec", "spec: expected object")])

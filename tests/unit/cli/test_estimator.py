@@ -12,7 +12,7 @@ from podium.cli.main import main
         ((), "give member clusters"),
         (
             ("--cases", "/dev/null", "--cluster-name", "m1", "--context", "a", "--context", "b"),
-            "goes with one --context",
+            "needs a single --context",
         ),
         (("--kubeconfig-dir", "/no/such/folder"), "/no/such/folder: No such file or directory"),
         (("--kubeconfig", "/no/such/file"), "/no/such/file: No such file or directory"),

@@ -182,7 +182,7 @@ def test_file_without_any_scenario_is_an_error(tmp_path):
     path.write_text('{"pod": 1}\nnonsense\n')
     result = _run(path)
     assert result.exit_code == 1
-    assert f"{path}: no line of it is a scenario" in result.stderr
+    assert f"{path}: none of its lines is a scenario" in result.stderr
 
 
 @pytest.mark.parametrize("form", [json.dumps, lambda pod: json.dumps(pod, indent=1), yaml.safe_dump])

@@ -100,7 +100,7 @@ def test_a_file_without_cases_is_an_error(tmp_path):
     path = _write_lines(tmp_path / "cases.jsonl", CATALOGUE)
     result = _run("--cases", path)
     assert result.exit_code == 1
-    assert f"{path}: no line of it is a case" in result.stderr
+    assert f"{path}: none of its lines is a case" in result.stderr
 
 
 def test_a_torn_archive_is_named_after_its_answers(tmp_path):
@@ -435,7 +435,7 @@ def test_the_error_for_a_cluster_without_node_pools_names_the_remedy(tmp_path):
 
 def test_without_nodes_there_is_nothing_to_adopt(tmp_path):
     result = _run("-f", _cluster(tmp_path / "c", pod("web")), "--adopt-nodes")
-    assert (result.exit_code, "there are no nodes" in result.stderr) == (1, True)
+    assert (result.exit_code, "the cluster has no nodes to copy" in result.stderr) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -43,12 +43,12 @@ def test_an_image_has_a_full_name_for_containerd_beside_its_tag(tmp_path: Path) 
     layout = Layout()
     entry = layout.add_json({}, "index")
     layout.write(tmp_path / "layout.tar", {"1.0": entry, "2.0": entry}, {"1.0": "docker.io/library/a:1.0"})
-    named, tagged = json.loads(contents(tmp_path / "layout.tar")["index.json"])["manifests"]
-    assert named["annotations"] == {
+    full_entry, tagged_entry = json.loads(contents(tmp_path / "layout.tar")["index.json"])["manifests"]
+    assert full_entry["annotations"] == {
         "org.opencontainers.image.ref.name": "1.0",
         "io.containerd.image.name": "docker.io/library/a:1.0",
     }
-    assert tagged["annotations"] == {"org.opencontainers.image.ref.name": "2.0"}
+    assert tagged_entry["annotations"] == {"org.opencontainers.image.ref.name": "2.0"}
 
 
 def test_a_layer_is_known_by_the_digest_of_what_is_compressed() -> None:

@@ -44,5 +44,5 @@ def test_port_of_the_sandbox_that_is_taken_is_named_with_its_option(tmp_path: Pa
         port = listener.getsockname()[1]
         result = run("sandbox", "--port", port, "--write-kubeconfig", tmp_path / "kubeconfig.yaml")
     assert result.exit_code == EXIT_FAILED
-    expected = f"Error: cannot serve on port {port}: Address already in use; change --port (0 takes a free one)"
-    assert result.output.splitlines() == [expected]
+    message = f"Error: cannot serve on port {port}: Address already in use; change --port (0 takes a free one)"
+    assert result.output.splitlines() == [message]
