@@ -26,7 +26,7 @@ from podium.cel.syntax import (
     Select,
 )  # fmt: skip
 from podium.cel.types import Type
-from podium.cel.unification import Substitutions, is_dynamic, most_general, unwrap
+from podium.cel.unification import Substitutions, is_dynamic, is_plain, most_general, unwrap
 from podium.cel.values import TypeValue, type_of
 
 Scope: TypeAlias = Mapping[str, Type]
@@ -47,6 +47,8 @@ class Checker:
         self._fields = fields_with(rules)
         self._functions = functions
         self._types = Substitutions()
+        self._resolved_calls: dict[tuple[str, bool, tuple[Type, ...]], tuple[list[str], Type, int]] = {}
+        """The overloads, the result and the new type variables of calls whose types are plain: they bind no other."""
 
     def check(self, root: Expr) -> Type:
         """Determine the type of the expression. Raises: CompileError: the first type error."""
@@ -157,6 +159,22 @@ class Checker:
             return types.BOOL
         operands = [] if node.target is None else [node.target]
         arguments = tuple(argument.type for argument in operands + node.arguments)
+        key = function.name, node.target is not None, arguments
+        # A long sum is one call again and again, and trying every overload of it each time takes most of the work.
+        if key in self._resolved_calls:
+            overloads, result, variables = self._resolved_calls[key]
+            node.overloads.extend(overloads)
+            # Errors name variables by their numbers, which are upstream's.
+            self._types.variables += variables
+            return result
+        variables_before = self._types.variables
+        result = self._result_of(node, function, arguments)
+        if all(map(is_plain, (*arguments, result))):
+            self._resolved_calls[key] = list(node.overloads), result, self._types.variables - variables_before
+        return result
+
+    def _result_of(self, node: Call, function: Function, arguments: tuple[Type, ...]) -> Type:
+        """Note the overloads that may apply to the arguments, and return the type of the result."""
         result: Type | None = None
         for overload in function.overloads:
             if overload.is_member != (node.target is not None):

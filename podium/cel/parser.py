@@ -107,6 +107,7 @@ class _Parser:
         """Parse operators that bind at least as tightly as `lowest`. All are left-associative."""
         tree = self._operand()
         chained = 0
+        depth: int | None = None
         while True:
             token = self._peek()
             precedence = _PRECEDENCE.get(token.kind, 0)
@@ -116,10 +117,12 @@ class _Parser:
             rhs = self._binary(precedence + 1)
             if token.kind in _LOGICAL:
                 tree = self._logical(token, tree, rhs, continued=chained == precedence)
-                chained = precedence
+                chained, depth = precedence, None
                 continue
-            chained = 0
-            self._deepen(tree, token)
+            # Counted once per chain: a walk for each operator would take a square of their number.
+            chained, depth = 0, _depth_of(tree) if depth is None else depth + 1
+            if depth >= DEPTH_MAX:
+                raise self._fail(token.position, f"max recursion depth exceeded: {DEPTH_MAX}")
             name = "@in" if token.kind == "in" else f"_{token.kind}_"
             tree = Call(token.position, name, None, [tree, rhs])
 
@@ -129,16 +132,6 @@ class _Parser:
             lhs.arguments.append(rhs)
             return lhs
         return Call(token.position, f"_{token.kind}_", None, [lhs, rhs])
-
-    def _deepen(self, tree: Expr, token: Token) -> None:
-        """Refuse chains of operators that nest too deeply to the left."""
-        depth = 0
-        node: Expr | None = tree
-        while isinstance(node, (Call, Select)):
-            depth += 1
-            node = _leftmost(node)
-        if depth >= DEPTH_MAX:
-            raise self._fail(token.position, f"max recursion depth exceeded: {DEPTH_MAX}")
 
     def _operand(self) -> Expr:
         """Parse an expression without operators. Parentheses are parsed here, to save levels of Python's stack."""
@@ -292,6 +285,16 @@ class _Parser:
                 self.expect("}")
                 break
         return MapLiteral(brace.position, entries)
+
+
+def _depth_of(tree: Expr) -> int:
+    """Count the operators and members that nest to the left."""
+    depth = 0
+    node: Expr | None = tree
+    while isinstance(node, (Call, Select)):
+        depth += 1
+        node = _leftmost(node)
+    return depth
 
 
 def _leftmost(node: Call | Select) -> Expr | None:

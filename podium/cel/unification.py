@@ -15,8 +15,16 @@ def is_dynamic(candidate: Type) -> bool:
     return candidate.kind in _DYNAMIC
 
 
+def is_plain(candidate: Type) -> bool:
+    """Tell whether the type has no parameters, and is no type variable."""
+    return not candidate.parameters and candidate.kind != "parameter"
+
+
 class Substitutions:
     """The bindings of type variables. A failed attempt changes no binding.
+
+    Attributes:
+        variables: the number of variables that were made so far.
 
     Cost: linear in the size of the types, independent of the number of variables.
     """
@@ -24,14 +32,14 @@ class Substitutions:
     def __init__(self) -> None:
         self._bound: dict[Type, Type] = {}
         self._journal: list[tuple[Type, Type | None]] = []
-        self._variables = 0
+        self.variables = 0
         self._resolved: dict[tuple[int, Type | None], tuple[Type, Type]] = {}
         """What types resolve to, by identity: the type of each subexpression contains those of its parts."""
 
     def fresh(self) -> Type:
         """Return a new type variable."""
-        self._variables += 1
-        return Type("parameter", f"_var{self._variables}")
+        self.variables += 1
+        return Type("parameter", f"_var{self.variables}")
 
     def assignable(self, lhs: Type, rhs: Type) -> bool:
         """Tell whether the types are compatible. If so, their type variables are bound accordingly."""
@@ -53,22 +61,26 @@ class Substitutions:
 
     def resolve(self, target: Type, *, unbound: Type | None = None) -> Type:
         """Return the type with its variables replaced. Unbound variables are replaced by `unbound`, if given."""
+        if target.kind != "parameter" and not target.parameters:
+            return target
+        key = id(target), unbound
+        if key not in self._resolved:
+            # With the type itself, so that its identity cannot become that of another.
+            self._resolved[key] = target, self._resolve(target, unbound)
+        return self._resolved[key][1]
+
+    def _resolve(self, target: Type, unbound: Type | None) -> Type:
         if target.kind == "parameter":
             binding = self._bound.get(target)
             if binding is not None:
                 return self.resolve(binding, unbound=unbound)
             return target if unbound is None else unbound
-        if not target.parameters:
-            return target
-        key = id(target), unbound
-        if key not in self._resolved:
-            parameters = tuple(self.resolve(part, unbound=unbound) for part in target.parameters)
-            # With the type itself, so that its identity cannot become that of another.
-            self._resolved[key] = target, target._replace(parameters=parameters)
-        return self._resolved[key][1]
+        return target._replace(parameters=tuple(self.resolve(part, unbound=unbound) for part in target.parameters))
 
     def instantiate(self, types: tuple[Type, ...]) -> tuple[Type, ...]:
         """Return the types of a signature with fresh type variables."""
+        if all(map(is_plain, types)):
+            return types
         names: dict[Type, Type] = {}
         return tuple(self._rename(part, names) for part in types)
 

@@ -20,6 +20,7 @@ from tests.unit.cel.devices import ATTRIBUTES, CAPACITY, holds
         ("1 + 1", "must evaluate to bool or the unknown type, not int"),
         ("1 && true", "expected type 'bool' but found 'int'"),
         ("1.all(x, true)", "cannot be range of a comprehension"),
+        ("1 == 1 && 2 == 2 && optional.none().all(x, true)", r"of type 'optional_type\(_var3\)' cannot be range"),
         ("quantity('1').sign() == 1", "no matching overload"),
         ("math.greatest(1, 2) == 2", "undeclared reference to 'math'"),
         ("authorizer.path('/').check('get').allowed()", "undeclared reference to 'authorizer'"),

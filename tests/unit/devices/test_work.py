@@ -98,6 +98,11 @@ def test_an_attempt_pauses_however_many_devices_a_pool_has(
         f"{'{1:' * 110}1{'}' * 110} == {{}}",
         f"{'[{1:' * 60}1{'}]' * 60} == []",
         f"{'[1].map(x, ' * 35}x{')' * 35} == []",
+        f"{'+'.join(['1'] * 240)} == 0",
+        f"{'-'.join(['1'] * 240)} == 0",
+        f"{'+'.join(['.1'] * 160)} == .1",
+        f"""{"+".join(["'a'"] * 120)} == ''""",
+        f"{'+'.join(['[]'] * 150)} == []",
     ],
 )
 def test_a_short_selector_is_compiled_without_much_work(expression: str) -> None:
