@@ -6,7 +6,6 @@ import heapq
 from collections.abc import Iterator
 from typing import Final
 
-import msgspec
 import numpy as np
 
 from podium.cluster import Rows, Snapshot
@@ -30,7 +29,6 @@ MEMORY_BYTES_MIN: Final = 1 << 20
 _OPEN_MAX: Final = 10_000
 _MESSAGE_MAX: Final = 4000
 """Longer messages are cut: a plugin's reason has no length limit."""
-_encode_into: Final = msgspec.msgpack.Encoder().encode_into
 _NUMBER_OF: Final = {result.value: number for number, result in enumerate(RESULTS)}
 
 
@@ -40,7 +38,8 @@ class FlightRecorder(AttemptObserver):
     Attempts that found a node and those that did not are kept apart, each within half of the memory: thousands of
     scheduled pods must not displace the only attempt at a pending one.
 
-    Cost: one call for a decision, which encodes it, and one for its end. Scores are referred to, not copied.
+    Cost: one call for a decision, and one for its end. Scores are referred to, not copied; the rest is encoded when a
+    segment is full, or read.
     """
 
     def __init__(self, memory_bytes: int) -> None:
@@ -72,7 +71,7 @@ class FlightRecorder(AttemptObserver):
     def on_decision(
         self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision, started_s: float, seconds: Seconds
     ) -> None:
-        """Record the decision. For a placed pod this calls at most two functions, unless a node was added."""
+        """Record the decision. For a placed pod this calls hardly any function, unless a node was added."""
         snapshot = cycle.snapshot
         if snapshot.order is not self._order and not snapshot.is_fork:
             self._learn_names(snapshot)
@@ -125,9 +124,9 @@ class FlightRecorder(AttemptObserver):
             examined_count,
             feasible,
             snapshot.order.size,
-            info.transitions.raw,
+            (*info.transitions.raw,),
         )
-        _encode_into(head, segment.heads, -1)
+        segment.heads.append(head)
         segment.scored[position] = record
         segment.score_bytes += score_bytes
         segment.count, segment.last = position + 1, self._sequence

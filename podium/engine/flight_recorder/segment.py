@@ -49,7 +49,7 @@ _KINDS: Final = [
 
 
 class _Head(msgspec.Struct, array_like=True):
-    """The encoded part of an attempt, in the order in which the recorder writes it."""
+    """The head of an attempt, in the order in which the recorder hands it over."""
 
     sequence: int
     namespace: str
@@ -66,6 +66,7 @@ class _Head(msgspec.Struct, array_like=True):
     story: list[tuple[float, str, str, str, str]]
 
 
+_encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(list[_Head]).decode
 
 
@@ -75,7 +76,7 @@ class Segment:
     Attributes:
         names: the names of nodes that the details need.
         count, last: the number of attempts, and the sequence of the last one.
-        heads: the encoded attempts, one after the other.
+        heads: the heads of the attempts that are not encoded yet; empty once the segment is sealed.
         results, total_s, messages: the end of each attempt, by its position.
         scored, diagnosis_of: its scores, and the number of its diagnosis; -1 if nothing was rejected.
         histories: the score histories of these attempts, with None for attempts without a history.
@@ -86,7 +87,8 @@ class Segment:
     def __init__(self, names: NodeNames) -> None:
         self.names = names
         self.count = self.last = self.score_bytes = self.order_bytes = self.order_count = 0
-        self.heads = bytearray()
+        self.heads: list[tuple[object, ...]] = []
+        self._encoded_heads = b""
         # A byte for each attempt; a list would take eight, and a value that knows its name far more.
         self.results = bytearray(ATTEMPTS_MAX)
         self.total_s = array("d", [_UNKNOWN_S]) * ATTEMPTS_MAX
@@ -102,7 +104,7 @@ class Segment:
     @property
     def head_bytes(self) -> int:
         """The size of the attempts without their details."""
-        return _OBJECT_BYTES + len(self.heads) + self._text_bytes
+        return _OBJECT_BYTES + len(self._encoded_heads) + self._text_bytes
 
     @property
     def detail_bytes(self) -> int:
@@ -110,8 +112,9 @@ class Segment:
         return self.score_bytes + (0 if self._verdicts is None else self._verdicts.nbytes)
 
     def seal(self) -> None:
-        """Compress the details, once no attempt follows."""
-        self.heads = bytearray(self.heads)  # no larger than needed
+        """Encode the heads, and compress the details, once no attempt follows."""
+        # Together, and not after each decision, whose nodes have just filled the processor's cache.
+        self._encoded_heads, self.heads = _encode(self.heads), []
         # Rows are slices that keep their whole order of nodes alive. A few orders are cheaper than copies; many are
         # not.
         if self.order_count > _ORDERS_MAX:
@@ -160,7 +163,7 @@ class Segment:
 
     def drop(self) -> None:
         """Forget everything, because an attempt that has not ended may still refer to this segment."""
-        self.count, self.heads, self.messages, self._texts = 0, bytearray(), {}, {}
+        self.count, self._encoded_heads, self.messages, self._texts = 0, b"", {}, {}
 
     def end(self, position: int, result: int, total_s: float, message: str) -> int:
         """Record the end of an attempt, and return the bytes that this takes."""
@@ -180,11 +183,12 @@ class Segment:
         """Yield the attempts at the pods with these values, the newest first; "" matches any."""
         # The bytes are searched first, since decoding every head takes far longer. A name elsewhere only costs the
         # decoding.
-        if any(text.encode(errors="replace") not in self.heads for text in (namespace, name)):
+        heads = self._encoded_heads or _encode(self.heads)
+        if any(text.encode(errors="replace") not in heads for text in (namespace, name)):
             return
         if result and _NUMBER_OF[result] not in self.results[: self.count]:
             return
-        for position, head in reversed(list(enumerate(self._decode_heads()))):
+        for position, head in reversed(list(enumerate(_decode(heads)))):
             if (
                 namespace in ("", head.namespace)
                 and name in ("", head.name)
@@ -194,13 +198,9 @@ class Segment:
 
     def details(self, sequence: int) -> Details | None:
         """Return the verdicts and scores of the attempt with that number; None if they are not kept here."""
-        heads = self._decode_heads() if self.scored else []
+        heads = _decode(self._encoded_heads or _encode(self.heads)) if self.scored else []
         position = next((index for index, head in enumerate(heads) if head.sequence == sequence), None)
         return None if position is None else self._details(position)
-
-    def _decode_heads(self) -> list[_Head]:
-        # MessagePack's header of an array with this many elements.
-        return _decode(b"\xdd" + self.count.to_bytes(4, "big") + self.heads)
 
     def _attempt(self, position: int, head: _Head) -> RecordedAttempt:
         total_s = self.total_s[position]

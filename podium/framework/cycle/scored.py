@@ -16,8 +16,8 @@ NONE: Mapping[str, Any] = {}
 """Nothing computed, no weights, or no constants."""
 
 
-class Scored(msgspec.Struct, eq=False):
-    """The nodes that an attempt compared. A struct, because making one calls no function.
+class Scored(msgspec.Struct, eq=False, gc=False):
+    """The nodes that an attempt compared. A struct, because making one calls no function; in no cycle of references.
 
     Attributes:
         rows: of these nodes: a part of the snapshot's order where they are neighbours in it, or else a copy.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import TypeAlias
 
 import numpy as np
@@ -22,41 +23,47 @@ class ScoreHistory:
         nbytes: the size of the table with a full history.
 
     Invariant: there are at most as many notes as the table has rows. At that point the owner starts another table.
-    Cost: one row is copied for a row that changes; reading a version costs a copy of the table.
+    Cost: the bytes of a row are copied for a row that changes; reading a version costs a copy of the table.
     """
 
-    __slots__ = ("_before", "_rows", "nbytes", "table", "version")
+    __slots__ = ("_before", "_bytes", "_notes_max", "_row_bytes", "_rows", "nbytes", "table", "version")
 
     def __init__(self, table: SmallScores) -> None:
         self.table = table
         self.version = 0
-        self._rows = np.empty(len(table), np.uint32)
-        self._before = np.empty_like(table)
-        self.nbytes = 2 * table.nbytes + self._rows.nbytes
+        self._notes_max, self._row_bytes = table.shape
+        # A view of the table's own memory: NumPy takes far longer to copy so few bytes.
+        assert table.flags.c_contiguous
+        self._bytes = table.reshape(-1).data
+        self._rows = array("I")
+        self._before = bytearray()
+        self.nbytes = 2 * table.nbytes + self._rows.itemsize * self._notes_max
 
     def note(self, row: int) -> bool:
         """Note that the row is about to change; return False if that cannot be noted."""
-        version = self.version
-        if version == self._rows.size:
+        if self.version == self._notes_max:
             return False
-        self._rows[version], self._before[version] = row, self.table[row]
-        self.version = version + 1
+        at = row * self._row_bytes
+        self._before += self._bytes[at : at + self._row_bytes]
+        self._rows.append(row)
+        self.version += 1
         return True
 
     def note_all(self, rows: Rows) -> bool:
         """Note that the rows are about to change; return False if that cannot be noted."""
-        positions = slice(self.version, self.version + len(rows))
-        if positions.stop > self._rows.size:
+        if self.version + len(rows) > self._notes_max:
             return False
-        self._rows[positions], self._before[positions] = rows, self.table[rows]
-        self.version = positions.stop
+        self._before += self.table[rows].tobytes()
+        self._rows.extend(rows.tolist())
+        self.version += len(rows)
         return True
 
     def at(self, version: int) -> SmallScores:
         """Return the table as it was at that version. Shape: as `table`."""
         table = self.table.copy()
-        # Of a row that has changed more than once the oldest note is written last.
-        newest_first = slice(self.version - 1, None if version == 0 else version - 1, -1)
         if version < self.version:
-            table[self._rows[newest_first]] = self._before[newest_first]
+            # Of a row that has changed more than once the oldest note is written last.
+            newest_first = slice(self.version - 1, None if version == 0 else version - 1, -1)
+            before = np.frombuffer(self._before, np.int8).reshape(self.version, self._row_bytes)
+            table[np.frombuffer(self._rows, np.uint32)[newest_first]] = before[newest_first]
         return table
