@@ -129,7 +129,7 @@ bench: $(VENV)/.dev-stamp control-plane  ## Measure podium and kube-scheduler in
 	@$(if $(BENCH),,$(BIN)/python -m benchmarks claims)
 	@$(if $(BENCH),,$(BIN)/python -m benchmarks policies)
 
-bench-all: bench  ## That, the engine alone, its growth, forks, a fleet, start-up in a large cluster, a storm of events, bursts, shards, a million nodes, estimates, plans, recorders (some 100 minutes)
+bench-all: bench  ## That, the engine alone, its growth, forks, a fleet, start-up in a large cluster, a storm of events, bursts, shards, a million nodes, estimates, plans, recorders, replay (some two hours)
 	@$(BIN)/python -m benchmarks in-process
 	@$(BIN)/python -m benchmarks growth
 	@$(BIN)/python -m benchmarks forks
@@ -144,6 +144,7 @@ bench-all: bench  ## That, the engine alone, its growth, forks, a fleet, start-u
 	@$(BIN)/python -m benchmarks subsystems
 	@$(BIN)/python -m benchmarks estimator
 	@$(BIN)/python -m benchmarks recording --repeat 5
+	@$(BIN)/python -m tests.churn --minutes 20 --times 200
 	@$(BIN)/python -m benchmarks provisioning
 	@$(BIN)/python -m benchmarks gang-plans
 

@@ -171,6 +171,29 @@ class EntryBuffer:
 
         return read_and_note
 
+    def noting_steps(self, loop_time: Callable[[], float]) -> Callable[[int], None]:
+        """Return a function that adds the event loop's time if it has changed, and then a step of a task; of 0 none."""
+        add_time, add_step, add_kind = (
+            self._columns[entries.TIME].append,
+            self._columns[entries.RESUME].append,
+            self._kinds.append,
+        )
+        last_s = 0.0
+
+        def note_step(task: int) -> None:
+            nonlocal last_s
+            # The step sets its timers from this time.
+            now_s = loop_time()
+            if now_s != last_s:
+                last_s = now_s
+                add_time(now_s)
+                add_kind(entries.TIME)
+            if task:
+                add_step(task)
+                add_kind(entries.RESUME)
+
+        return note_step
+
     def note_put(self, path: str, item: Any) -> None:
         """Add a `PUT`."""
         if type(item) is Pod:

@@ -94,8 +94,7 @@ class Recorder(Boundary, AttemptObserver):
         self._thread = threading.Thread(target=self._write_all, name="recorder", daemon=True)
         self._thread.start()
         self.current: RecordedTask | None = None
-        self._loop_time: Callable[[], float] = lambda: 0.0
-        self._time_s = 0.0
+        self.note_step: Callable[[int], None] = self._buffer.noting_steps(lambda: 0.0)
         self._tasks = self._roots = self._calls = self._signals = 0
 
     # ------------------------------------------------------------ the boundary
@@ -139,7 +138,7 @@ class Recorder(Boundary, AttemptObserver):
         """Return the tasks, with their steps and those of all tasks that they start recorded."""
         loop = asyncio.get_running_loop()
         loop.set_task_factory(self._make_task)  # type: ignore[arg-type]
-        self._loop_time = loop.time
+        self.note_step = self._buffer.noting_steps(loop.time)
 
         def record(number: int, run: Callable[[], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
             async def run_task() -> None:
@@ -176,10 +175,7 @@ class Recorder(Boundary, AttemptObserver):
 
     def note_time(self) -> None:
         """Record the event loop's time if it has changed: the next step sets its timers from it."""
-        now_s = self._loop_time()
-        if now_s != self._time_s:
-            self._time_s = now_s
-            self.note(entries.TIME, now_s)
+        self.note_step(0)
 
     def next_task(self) -> int:
         """Return the number of a new task."""
@@ -271,7 +267,15 @@ class RecordedTask(Coroutine[Any, Any, Any]):
 
     def __next__(self) -> Any:
         """Take the next step, as a task does."""
-        return self._step(self._send, None)
+        # As `_step`, without its calls: nearly all steps of all tasks are these.
+        recorder = self._recorder
+        if not self.is_in_call:
+            recorder.note_step(self._number)
+        recorder.current = self
+        try:
+            return self._send(None)
+        finally:
+            recorder.current = None
 
     def send(self, value: Any) -> Any:
         """Take the next step with a value."""
@@ -289,8 +293,7 @@ class RecordedTask(Coroutine[Any, Any, Any]):
     def _step(self, advance: Callable[..., Any], *arguments: Any) -> Any:
         recorder = self._recorder
         if not self.is_in_call:
-            recorder.note_time()
-            recorder.note(entries.RESUME, self._number)
+            recorder.note_step(self._number)
         recorder.current = self
         try:
             return advance(*arguments)

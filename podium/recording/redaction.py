@@ -68,14 +68,15 @@ class Redactor:
         if isinstance(item, Pod):
             item = self._pod(item)
         meta = getattr(item, "metadata", None)
-        if isinstance(meta, ObjectMeta) and any(map(_is_document, meta.annotations.values())):
+        # Most pods have no annotations and no messages, and this runs for each state of each pod.
+        if isinstance(meta, ObjectMeta) and meta.annotations and any(map(_is_document, meta.annotations.values())):
             item = replace(item, metadata=self._metadata(meta))
         return item
 
     def _pod(self, pod: Pod) -> Pod:
         """Mark the messages of the pod's conditions."""
         conditions = pod.status.conditions
-        if not any(condition.message for condition in conditions):
+        if not conditions or not any(condition.message for condition in conditions):
             return pod
         conditions = tuple(replace(condition, message=self.mark(condition.message)) for condition in conditions)
         return replace(pod, status=replace(pod.status, conditions=conditions))
