@@ -80,13 +80,18 @@ def _outliving_exits(kind: type[asyncio.AbstractEventLoop]) -> type[asyncio.Abst
 
 
 def _handle_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log exceptions of callbacks as the loop does by default, except for a known defect of uvloop.
+    """Log exceptions of callbacks as the loop does by default, except for two of uvloop's TLS.
 
     uvloop may write TLS data to a transport that it has just closed. The user of the connection still gets its error.
+    And it keeps the error of a handshake for a user that may have given the connection up, as when a Lease is lost.
     """
-    error = context.get("exception")
+    import asyncio
+
+    error, future = context.get("exception"), context.get("future")
     if isinstance(error, RuntimeError) and str(error).endswith(_TRANSPORT_CLOSED):
         log.debug("TLS on a closed connection", error=str(error))
+    elif isinstance(error, OSError) and future is not None and not isinstance(future, asyncio.Task):
+        log.debug("A connection that was given up has failed", error=error_text(error))
     else:
         loop.default_exception_handler(context)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 import sys
@@ -96,3 +97,33 @@ def test_only_what_uvloop_does_to_a_transport_that_it_has_closed_is_no_error(
     with caplog.at_level(logging.ERROR, "asyncio"):
         run(main)
     assert [record.exc_info is not None for record in caplog.records] == [True] * is_told
+
+
+@pytest.mark.parametrize(
+    ("error", "is_told"), [(ConnectionResetError("reset"), False), (ValueError("a mistake"), True)]
+)
+def test_a_handshake_that_fails_after_its_connection_was_given_up_is_no_error(
+    error: Exception, is_told: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        # As uvloop does for the handshake of a connection whose user was cancelled before.
+        asyncio.get_running_loop().create_future().set_exception(error)
+        gc.collect()
+
+    with caplog.at_level(logging.ERROR, "asyncio"):
+        run(main)
+    assert [record.exc_info is not None for record in caplog.records] == [True] * is_told
+
+
+def test_a_failed_task_that_nothing_waits_for_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    async def fail() -> None:
+        raise OSError("of a plugin")
+
+    async def main() -> None:
+        task = asyncio.create_task(fail())
+        await asyncio.wait((task,))
+
+    with caplog.at_level(logging.ERROR, "asyncio"):
+        run(main)
+        gc.collect()
+    assert ["of a plugin" in caplog.text, len(caplog.records)] == [True, 1]
