@@ -46,6 +46,7 @@ LONGEST: Final = (
 DIVIDED: Final = frozenset(
     {
         "tests/simulation/test_simulation.py",
+        "tests/simulation/test_shards.py",
         "tests/e2e/test_bad_luck.py",
         "tests/e2e/test_devices.py",
         "tests/e2e/test_leader_election.py",

@@ -6,12 +6,17 @@ from podium.lib import garbage_collection
 
 
 @pytest.fixture(autouse=True)
-def nothing_frozen(monkeypatch):
-    """Outside these tests podium freezes nothing, and the tests are frozen."""
+def podiums_own_collector(monkeypatch):
+    """Outside these tests podium freezes nothing. The tests stay frozen: a collection would walk over them."""
     monkeypatch.setattr(garbage_collection, "gc", gc)
-    gc.unfreeze()
     yield
     gc.freeze()
+
+
+@pytest.fixture
+def nothing_frozen(podiums_own_collector):
+    """Nothing is frozen, not even the tests."""
+    gc.unfreeze()
 
 
 def test_collections_are_rare_after_settling_and_skip_exempted_objects():
@@ -35,7 +40,7 @@ def test_collection_is_disabled_within_the_context_only():
     assert gc.isenabled()
 
 
-def test_objects_created_while_collection_is_disabled_are_not_in_the_young_generation():
+def test_objects_created_while_collection_is_disabled_are_not_in_the_young_generation(nothing_frozen):
     with garbage_collection.collection_disabled():
         lasting_objects = [[] for _ in range(2_000)]
     assert len(gc.get_objects(0)) < len(lasting_objects)
