@@ -1,14 +1,11 @@
 """Capacity is what then binds: that many copies find a node in a fresh cluster, and one more does not."""
 
-from collections import Counter
-
 import pytest
 
 from podium.engine import ClusterError
 from podium.framework.contract.status import ScheduleError
 from podium.insight import Cluster
 from tests.manifests import HOSTNAME, ZONE, node, pod
-from tests.unit.insight.clusters import copies, count_bound, random_objects
 from tests.workload_manifests import workload
 
 SCHEDULER = "default-scheduler"
@@ -16,38 +13,6 @@ SCHEDULER = "default-scheduler"
 
 def web(name="web", cpu="1", **fields):
     return pod(name, cpu, scheduler=SCHEDULER, **fields)
-
-
-def test_capacity_equals_the_number_of_bound_copies_on_random_clusters():
-    answers = Counter()
-    for seed in range(40):
-        objects, (incoming, *_) = random_objects(seed)
-        answer = Cluster.load(objects).capacity(incoming)
-        assert count_bound(objects, copies(incoming, answer.fits + 1)) == answer.fits
-        assert sum(node.fits for node in answer.nodes) == sum(answer.zones.values()) == answer.fits
-        assert all(node.limit for node in answer.nodes)
-        answers[min(answer.fits, 3)] += 1
-    assert answers.keys() == {0, 1, 2, 3}
-
-
-def test_capacity_together_equals_the_copies_bound_in_rotation():
-    totals = set()
-    for seed in range(20):
-        objects, incoming = random_objects(seed)
-        answer = Cluster.load(objects).capacity_together(incoming)
-        fits = [capacity.fits for capacity in answer]
-        copies_max = max(fits) + 2
-        queue = [
-            pod for turn in zip(*(copies(template, copies_max) for template in incoming), strict=True) for pod in turn
-        ]
-        counts = Counter(
-            placement.pod.metadata.name.rpartition("-")[0]
-            for placement in Cluster.load(objects).place_all(queue)
-            if placement.node is not None
-        )
-        assert [counts[template["metadata"]["name"]] for template in incoming] == fits
-        totals.add(min(sum(fits), 4))
-    assert {0, 4} <= totals
 
 
 def test_limit_names_the_resource_or_the_rule_of_each_node():
@@ -122,18 +87,6 @@ def test_headroom_is_the_largest_pod_that_still_fits_so_often():
 def test_headroom_of_a_pod_that_does_not_fit_so_often_is_smaller_than_the_pod():
     answer = Cluster.load([node("n1", "4")]).headroom(web(cpu="3", memory="1Gi"), 4)
     assert (answer.fits, answer.amounts, answer.percent) == (False, {"cpu": "1"}, 33)
-
-
-def test_headroom_is_true_on_random_clusters():
-    for seed in range(12):
-        objects, (incoming, *_) = random_objects(seed)
-        answer = Cluster.load(objects).headroom(incoming, 2)
-        for resource, amount in answer.amounts.items():
-            ((container, *other_containers),) = [incoming["spec"]["containers"]]
-            requests = {**container["resources"]["requests"], resource: amount}
-            larger_container = {**container, "resources": {**container["resources"], "requests": requests}}
-            larger = {**incoming, "spec": {**incoming["spec"], "containers": [larger_container, *other_containers]}}
-            assert Cluster.load(objects).capacity(larger).fits >= 2
 
 
 def test_headroom_must_be_asked_for_a_positive_number():
