@@ -18,7 +18,7 @@ _ANSWERS_MAX: Final = 256
 _LOOKS_MAX: Final = 16_384
 _TEXTS_MAX: Final = 1024
 SHORT_MAX: Final = 500
-"""A selector of this length is compiled in a few milliseconds, and in 15 ms at most."""
+"""A selector of this length is compiled in a few milliseconds, and in 20 ms at most."""
 _COST_PER_STEP: Final = 50
 """The cost of an evaluation that takes as long as one step of the search."""
 
