@@ -171,9 +171,9 @@ class Daemon:
         """Its log entries, or those with that message; a line that it is just writing is none yet."""
         lines = self.log_file.read_bytes().splitlines(keepends=True)
         # Tests ask several times a second for a few of thousands of lines; decoding all took longer than podium itself.
-        written = b"" if message is None else json.dumps(message, ensure_ascii=False).encode()
+        needle = b"" if message is None else json.dumps(message, ensure_ascii=False).encode()
         entries = [
-            json.loads(line) for line in lines if written in line and line.startswith(b"{") and line.endswith(b"\n")
+            json.loads(line) for line in lines if needle in line and line.startswith(b"{") and line.endswith(b"\n")
         ]
         return entries if message is None else [entry for entry in entries if entry["msg"] == message]
 

@@ -64,6 +64,6 @@ class ScoreHistory:
         if version < self.version:
             # Of a row that has changed more than once the oldest note is written last.
             newest_first = slice(self.version - 1, None if version == 0 else version - 1, -1)
-            before = np.frombuffer(self._before, np.int8).reshape(self.version, self._row_bytes)
-            table[np.frombuffer(self._rows, np.uint32)[newest_first]] = before[newest_first]
+            former_scores = np.frombuffer(self._before, np.int8).reshape(self.version, self._row_bytes)
+            table[np.frombuffer(self._rows, np.uint32)[newest_first]] = former_scores[newest_first]
         return table
