@@ -176,22 +176,29 @@ def _faults_of_waiting(
 def _faults_of_comers(
     waiting: WaitingCluster, outlooks: Sequence[PodOutlook], seed: int, order: Order
 ) -> tuple[Mapping[str, str], Play]:
-    play = _play_of_comers(
-        outlooks, lambda question: run(partial(_play, waiting, waiting.comer, seed, order, question))
-    )
-    if len(play.comers) != len(outlooks):
-        return {"": f"{len(outlooks)} pods were expected to come, and {len(play.comers)} came"}, play
-    return faults_of(paired(play.comers, outlooks, play), play), play
+    """What did not hold of the pods that come, in the play in which most answers hold.
 
+    An answer without a time holds if it does of one of the replicas in any of the plays, as in `_binding_for`.
+    """
 
-def _play_of_comers(outlooks: Sequence[PodOutlook], play_on: Callable[[Question | None], Play]) -> Play:
-    """What comes of the pods that come: of several plays that in which most answers hold, as in `_binding_for`."""
-    best = play_on(None)
+    def play_on(question: Question | None) -> Play:
+        return run(partial(_play, waiting, waiting.comer, seed, order, question))
+
+    plays = [play_on(None)]
     for node in dict.fromkeys(node for outlook in outlooks for node in outlook.nodes):
-        if fault_count(paired(best.comers, outlooks, best), best):
-            other_play = play_on(Question("comer", node))
-            best = min(best, other_play, key=lambda play: fault_count(paired(play.comers, outlooks, play), play))
-    return best
+        if all(fault_count(paired(play.comers, outlooks, play), play) for play in plays):
+            plays.append(play_on(Question("comer", node)))
+    best = min(plays, key=lambda play: fault_count(paired(play.comers, outlooks, play), play))
+    if len(best.comers) != len(outlooks):
+        return {"": f"{len(outlooks)} pods were expected to come, and {len(best.comers)} came"}, best
+    answers = paired(best.comers, outlooks, best)
+    open_answers = {name for name, answer in answers.items() if answer.verdict is Verdict.LATER and answer.by_s is None}
+    elsewhere = {
+        name
+        for name in open_answers
+        if any(not faults_of({comer: answers[name]}, play) for play in plays for comer in play.comers)
+    }
+    return {name: text for name, text in faults_of(answers, best).items() if name not in elsewhere}, best
 
 
 def _binding_for(
