@@ -95,6 +95,7 @@ class Question:
     """The pod whose neighbours leave last: those on other nodes than one, or only one of them.
 
     Attributes:
+        partner: what the names of these begin with; "" for all that it needs.
         deletes_first: whether pods are deleted before any ends by itself at an unknown time.
     """
 
@@ -222,13 +223,13 @@ def _binding_for(
 
 
 def _partners(objects: Sequence[Json], name: str) -> Sequence[str]:
-    """The names of the pods that a pod needs: those that it wants near, and the other members of its gang."""
+    """The names of the pods that a pod needs, or what they begin with: those that it wants near, and its gang's."""
     pods = [manifest for manifest in objects if manifest["kind"] == "Pod"]
     apps = {app for pod in pods if pod["metadata"]["name"] == name for app in _wanted_apps(pod)}
-    # Members of a gang, and no other pods, have its name as their app.
-    apps |= {GANG} if name.startswith(GANG) else set()
+    # Members of a gang, and no other pods, have its name as their app. All may stay, or one of them.
+    gang = [GANG] if name.startswith(GANG) else []
     partners = (pod["metadata"] for pod in pods if pod["metadata"]["name"] != name)
-    return [metadata["name"] for metadata in partners if metadata["labels"].get("app") in apps]
+    return gang + [metadata["name"] for metadata in partners if metadata["labels"].get("app") in (*apps, *gang)]
 
 
 # ---------------------------------------------------------------- the sandbox
@@ -414,7 +415,7 @@ def _orphan(sandbox: Sandbox) -> None:
 def _wanted_pods(sandbox: Sandbox, question: Question | None) -> Callable[[Json], bool]:
     """Whether pods without a node want to be near a pod: any of them, or the one that is asked about."""
     if question is not None and question.partner:
-        return lambda pod: pod["metadata"]["name"] == question.partner
+        return lambda pod: pod["metadata"]["name"].startswith(question.partner)
     apps = {
         app
         for pod in sandbox.store.list("pods")
