@@ -11,6 +11,7 @@ from podium.cluster import Cache, pod_usage_in
 from podium.cluster.cache import ReportBroken
 from podium.cluster.pod_counts import CHANGES_KEPT
 from podium.config import KubeSchedulerConfiguration
+from podium.config.expansion import ExpandedPlugins
 from podium.config.scheduler_names import similar_name
 from podium.engine.derivation.admission import Admission
 from podium.engine.errors import ClusterError, ManifestError
@@ -21,7 +22,7 @@ from podium.engine.placing import Engine
 from podium.engine.store import ObjectStore
 from podium.framework.contract.plugin import Plugin
 from podium.framework.profile.observer import Observer
-from podium.framework.profile.runtime import Framework
+from podium.framework.profile.runtime import Framework, expand
 from podium.lib.clock import ManualClock
 from podium.objects.core import Node, Pod
 from podium.objects.errors import FieldError
@@ -74,6 +75,8 @@ class ClusterState:
         self.random = Random(SEED)
         """It is seeded again for each question, so that an answer does not depend on earlier questions."""
         self._frameworks: dict[str, Framework] | None = None
+        self._expansions: dict[str, ExpandedPlugins] = {}
+        """The plugins of each profile by its name; forks share them."""
         pod_usage_of = pod_usage_in(config.release)
         cache = Cache(report_broken or _refuse_broken_nodes, pod_usage_of, changes_kept=changes_kept)
         self._be(cache, Nominator(self._pending_pod))
@@ -105,6 +108,7 @@ class ClusterState:
         twin.config, twin.classes, twin.admission = self.config, self.classes, self.admission
         twin.store, twin.originals = self.store.fork(), self.originals
         twin.is_shared, twin.evaluations, twin._frameworks = False, WeakSet(), None
+        twin._expansions = self._expansions
         twin.random = Random(SEED)
         twin._be(self.cache.fork(), self.nominator.fork(twin._pending_pod))
         # Also the point where the next search begins, so that a fork places pods as the original would.
@@ -126,8 +130,13 @@ class ClusterState:
                 release=self.config.release,
                 scheduler_names=frozenset(profile.scheduler_name for profile in self.config.profiles),
             )
+            for profile in self.config.profiles:
+                if profile.scheduler_name not in self._expansions:
+                    self._expansions[profile.scheduler_name] = expand(profile, self.classes)
             self._frameworks = {
-                profile.scheduler_name: Framework(profile, self.classes, handle, Observer())
+                profile.scheduler_name: Framework(
+                    profile, self.classes, handle, Observer(), expansion=self._expansions[profile.scheduler_name]
+                )
                 for profile in self.config.profiles
             }
         return self._frameworks

@@ -339,8 +339,11 @@ class Forecast:
 
     def _is_contended(self, pod: Pod) -> bool:
         """Return whether others take the room, once pods have ended by themselves."""
-        world = self._after_completions.world
-        return world.store.get(PODS, pod.key) is not None and pod.key not in self._after_completions.turns
+        rehearsal = self._after_completions
+        if self.pod(pod.key) is not None:
+            return rehearsal.world.store.get(PODS, pod.key) is not None and pod.key not in rehearsal.turns
+        # It was not played: the others have had their turns there, and go before it unless it is more important.
+        return pod.priority <= self._highest_waiting_priority and not self._fitting(rehearsal.world, pod, None)
 
     def _loses_partners(self, pod: Pod) -> bool:
         """Return whether others preempt all that the pod has to be near, once pods have ended by themselves."""

@@ -95,6 +95,7 @@ class Question:
     """The pod whose neighbours leave last: those on other nodes than one, or only one of them.
 
     Attributes:
+        partner: what the names of these begin with; "" for all that it needs.
         deletes_first: whether pods are deleted before any ends by itself at an unknown time.
     """
 
@@ -176,22 +177,29 @@ def _faults_of_waiting(
 def _faults_of_comers(
     waiting: WaitingCluster, outlooks: Sequence[PodOutlook], seed: int, order: Order
 ) -> tuple[Mapping[str, str], Play]:
-    play = _play_of_comers(
-        outlooks, lambda question: run(partial(_play, waiting, waiting.comer, seed, order, question))
-    )
-    if len(play.comers) != len(outlooks):
-        return {"": f"{len(outlooks)} pods were expected to come, and {len(play.comers)} came"}, play
-    return faults_of(paired(play.comers, outlooks, play), play), play
+    """What did not hold of the pods that come, in the play in which most answers hold.
 
+    An answer without a time holds if it does of one of the replicas in any of the plays, as in `_binding_for`.
+    """
 
-def _play_of_comers(outlooks: Sequence[PodOutlook], play_on: Callable[[Question | None], Play]) -> Play:
-    """What comes of the pods that come: of several plays that in which most answers hold, as in `_binding_for`."""
-    best = play_on(None)
+    def play_on(question: Question | None) -> Play:
+        return run(partial(_play, waiting, waiting.comer, seed, order, question))
+
+    plays = [play_on(None)]
     for node in dict.fromkeys(node for outlook in outlooks for node in outlook.nodes):
-        if fault_count(paired(best.comers, outlooks, best), best):
-            other_play = play_on(Question("comer", node))
-            best = min(best, other_play, key=lambda play: fault_count(paired(play.comers, outlooks, play), play))
-    return best
+        if all(fault_count(paired(play.comers, outlooks, play), play) for play in plays):
+            plays.append(play_on(Question("comer", node)))
+    best = min(plays, key=lambda play: fault_count(paired(play.comers, outlooks, play), play))
+    if len(best.comers) != len(outlooks):
+        return {"": f"{len(outlooks)} pods were expected to come, and {len(best.comers)} came"}, best
+    answers = paired(best.comers, outlooks, best)
+    open_answers = {name for name, answer in answers.items() if answer.verdict is Verdict.LATER and answer.by_s is None}
+    elsewhere = {
+        name
+        for name in open_answers
+        if any(not faults_of({comer: answers[name]}, play) for play in plays for comer in play.comers)
+    }
+    return {name: text for name, text in faults_of(answers, best).items() if name not in elsewhere}, best
 
 
 def _binding_for(
@@ -215,13 +223,13 @@ def _binding_for(
 
 
 def _partners(objects: Sequence[Json], name: str) -> Sequence[str]:
-    """The names of the pods that a pod needs: those that it wants near, and the other members of its gang."""
+    """The names of the pods that a pod needs, or what they begin with: those that it wants near, and its gang's."""
     pods = [manifest for manifest in objects if manifest["kind"] == "Pod"]
     apps = {app for pod in pods if pod["metadata"]["name"] == name for app in _wanted_apps(pod)}
-    # Members of a gang, and no other pods, have its name as their app.
-    apps |= {GANG} if name.startswith(GANG) else set()
+    # Members of a gang, and no other pods, have its name as their app. All may stay, or one of them.
+    gang = [GANG] if name.startswith(GANG) else []
     partners = (pod["metadata"] for pod in pods if pod["metadata"]["name"] != name)
-    return [metadata["name"] for metadata in partners if metadata["labels"].get("app") in apps]
+    return gang + [metadata["name"] for metadata in partners if metadata["labels"].get("app") in (*apps, *gang)]
 
 
 # ---------------------------------------------------------------- the sandbox
@@ -407,7 +415,7 @@ def _orphan(sandbox: Sandbox) -> None:
 def _wanted_pods(sandbox: Sandbox, question: Question | None) -> Callable[[Json], bool]:
     """Whether pods without a node want to be near a pod: any of them, or the one that is asked about."""
     if question is not None and question.partner:
-        return lambda pod: pod["metadata"]["name"] == question.partner
+        return lambda pod: pod["metadata"]["name"].startswith(question.partner)
     apps = {
         app
         for pod in sandbox.store.list("pods")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar, cast
 
 from podium.cluster import NodeInfo
 from podium.config import IN_TREE_PLUGINS, ExpandedPlugins, ExtensionPoint, PluginRegistry, expand_plugins
@@ -90,6 +90,12 @@ def points_of(plugin: type[Plugin]) -> frozenset[ExtensionPoint]:
     return frozenset(point for point, classes in _CLASSES.items() if issubclass(plugin, classes))
 
 
+@lru_cache(maxsize=1024)
+def _is_detailing(plugin: type[Plugin]) -> bool:
+    """Return whether plugins of the class give details. A protocol reads all its members at each look."""
+    return issubclass(plugin, Detailing)
+
+
 def registry_of(classes: Mapping[str, type[Plugin]]) -> PluginRegistry:
     """Return the extension points of each class, for validating the configuration."""
     return {**IN_TREE_PLUGINS, **{name: points_of(plugin_class) for name, plugin_class in classes.items()}}
@@ -104,13 +110,18 @@ def expand(profile: ProfileConfiguration, classes: Mapping[str, type[Plugin]]) -
     return expand_plugins(profile, registry_of(classes))
 
 
-def names_to_construct(profile: ProfileConfiguration, classes: Mapping[str, type[Plugin]]) -> Sequence[str]:
+def names_to_construct(
+    profile: ProfileConfiguration, classes: Mapping[str, type[Plugin]], expansion: ExpandedPlugins | None = None
+) -> Sequence[str]:
     """Return the plugins that a profile constructs: those that are available and enabled at any point.
+
+    Args:
+        expansion: the result of `expand`, if it is known.
 
     Raises:
         ConfigError: the profile cannot be built.
     """
-    names = profile.plugins.enabled_names() | expand(profile, classes).names()
+    names = profile.plugins.enabled_names() | (expansion or expand(profile, classes)).names()
     return sorted(names & classes.keys())
 
 
@@ -137,10 +148,12 @@ class Framework:
         observer: Observer,
         kept_plugins: Mapping[str, Plugin] = MappingProxyType({}),
         signatures: Callable[[Profile], SignatureCache] = SignatureCache,
+        expansion: ExpandedPlugins | None = None,
     ) -> None:
         """Construct every enabled plugin, except `kept_plugins`, which stay in use with all that they know.
 
-        `signatures` makes the cache of answers for pods of the same spec.
+        `signatures` makes the cache of answers for pods of the same spec. `expansion` is the result of `expand`, if it
+        is known.
 
         In-tree plugins of the default set that are not in `classes` are left out; the validation of the configuration
         reports them by name.
@@ -158,10 +171,10 @@ class Framework:
         self.is_scarce = False
         """As `PodSignature.is_scarce`, for the pods without a signature, whose specs are new."""
         self._attempts = 0
-        plugins = expand(profile, classes)
+        plugins = expansion or expand(profile, classes)
         self._plugins = {
             name: kept_plugins[name] if name in kept_plugins else construct(classes[name], profile, handle)
-            for name in names_to_construct(profile, classes)
+            for name in names_to_construct(profile, classes, plugins)
         }
         self.queue_sort: QueueSortPlugin = self._plugins_at(plugins, ExtensionPoint.QUEUE_SORT, QueueSortPlugin)[0]
         self.pre_enqueue = self._plugins_at(plugins, ExtensionPoint.PRE_ENQUEUE, PreEnqueuePlugin)
@@ -171,7 +184,7 @@ class Framework:
         ]
         self.long_filters = frozenset(form.name for form in self.filters if isinstance(form.plugin, LongFilterPlugin))
         filtering = (*self.pre_filter, *(form.plugin for form in self.filters))
-        self.detailing = {plugin.name: plugin for plugin in filtering if isinstance(plugin, Detailing)}
+        self.detailing = {plugin.name: cast(Detailing, plugin) for plugin in filtering if _is_detailing(type(plugin))}
         self.post_filter = self._plugins_at(plugins, ExtensionPoint.POST_FILTER, PostFilterPlugin)
         has_own_point = ExtensionPoint.POD_GROUP_POST_FILTER not in profile.release.absent_points
         of_groups = ExtensionPoint.POD_GROUP_POST_FILTER if has_own_point else ExtensionPoint.POST_FILTER

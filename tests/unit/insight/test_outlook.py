@@ -135,6 +135,12 @@ def test_pods_that_take_the_room_of_those_that_end_are_told_of() -> None:
     assert ([end.pod for end in old.ends], old.is_contended) == (["default/once"], False)
     assert ([end.pod for end in web.ends], web.is_contended) == (["default/once"], True)
     assert "other pods take the room if all of these pods end at once" in web.details()
+    # A pod that comes is behind those that wait, unless it is more important.
+    cluster = podium.Cluster.load(objects)
+    cluster.outlook("default/web", at=AT)
+    for priority, is_contended in ((0, True), (5, False)):
+        comer = waiting("comer", priority=priority, preemptionPolicy="Never")
+        assert only(cluster.outlook(comer, at=AT)).is_contended == is_contended
 
 
 def test_a_time_that_has_passed_is_none() -> None:
