@@ -72,16 +72,16 @@ class TopologyBasis:
         self._labels: dict[str, Requirements] = {}
         self._counted_by_rule: dict[Hashable, Sequence[tuple[str, str]]] = {}
 
-    def counted_by(self, identity: Hashable, group: TopologyGroup) -> Sequence[tuple[str, str]]:
+    def pods_counted_by(self, identity: Hashable, group: TopologyGroup) -> Sequence[tuple[str, str]]:
         """Return the uids of the pods on nodes that a group of this identity counts, each with its domain.
 
         Cost: one pass over the labels of the pods of its namespaces, for all plans together.
         """
         if identity not in self._counted_by_rule:
-            self._counted_by_rule[identity] = tuple(self._counted(group))
+            self._counted_by_rule[identity] = tuple(self._pods_counted(group))
         return self._counted_by_rule[identity]
 
-    def _counted(self, group: TopologyGroup) -> Iterator[tuple[str, str]]:
+    def _pods_counted(self, group: TopologyGroup) -> Iterator[tuple[str, str]]:
         numbered_pods = [
             numbered_pod
             for namespace in group.namespaces
@@ -269,7 +269,7 @@ class Topology:
                     if group.key in state.labels and state.node is not None and self._basis.passes(group, state.node)
                 )
             )
-        for uid, domain in self._basis.counted_by(identity, group):
+        for uid, domain in self._basis.pods_counted_by(identity, group):
             if uid not in self._moving:
                 group.record((domain,))
 

@@ -154,26 +154,26 @@ class TopologyGroup:
         self._max_skew = rule.max_skew
         self._min_domains = rule.min_domains
         self._empty = set(self._counts)
-        self._coming: list[Mapping[str, None]] = []
+        self._unread_domains: list[Mapping[str, None]] = []
 
     @property
     def counts(self) -> dict[str, int]:
         """How many of the pods are in each domain."""
-        if self._coming:
-            self._register_coming()
+        if self._unread_domains:
+            self._register_unread()
         return self._counts
 
     @property
     def empty(self) -> set[str]:
         """The domains without any of the pods."""
-        if self._coming:
-            self._register_coming()
+        if self._unread_domains:
+            self._register_unread()
         return self._empty
 
     def register(self, domain: str) -> None:
         """Note that the domain is there. An empty value is none."""
-        if self._coming:
-            self._coming.append({domain: None})
+        if self._unread_domains:
+            self._unread_domains.append({domain: None})
         elif domain and domain not in self._counts:
             self._counts[domain] = 0
             self._empty.add(domain)
@@ -183,16 +183,16 @@ class TopologyGroup:
 
         Of thousands of nodes and hundreds of groups, a plan for few pods looks at few.
         """
-        self._coming.append(domains)
+        self._unread_domains.append(domains)
 
-    def _register_coming(self) -> None:
-        for domains in self._coming:
+    def _register_unread(self) -> None:
+        for domains in self._unread_domains:
             if domains.keys() <= self._counts.keys():
                 continue
             fresh_domains = {domain: 0 for domain in domains if domain and domain not in self._counts}
             self._counts |= fresh_domains
             self._empty |= fresh_domains.keys()
-        self._coming.clear()
+        self._unread_domains.clear()
 
     def record(self, domains: Iterable[str]) -> None:
         """Count one more pod in each of the domains."""
