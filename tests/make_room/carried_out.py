@@ -166,8 +166,8 @@ def _faults_of_moves(sandbox: Sandbox, plan: RoomPlan, nodes: Mapping[str, str],
             faults.append(f"{step.pod} moved from {step.source} to {node}, which was cordoned")
         if step.uid in pods:
             faults.append(f"{step.pod} was not evicted")
-    if gone := watch.replacements.keys() - {step.pod for step in plan.steps}:
-        faults.append(f"gone without being asked to: {sorted(gone)}")
+    if unasked_keys := watch.replacements.keys() - {step.pod for step in plan.steps}:
+        faults.append(f"gone without being asked to: {sorted(unasked_keys)}")
     if names := [item["metadata"]["name"] for item in sandbox.store.list("nodes") if item["spec"].get("unschedulable")]:
         faults.append(f"still cordoned: {names}")
     return faults

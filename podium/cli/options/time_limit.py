@@ -1,8 +1,9 @@
 """The option `--time-limit` of every question about a cluster.
 
 The limit counts from the question on, once the cluster has been read (`start_time_limit`). Reading has as much time,
-and at least a minute. Searches check the limit themselves and end with their results so far (`lib.time_limit`). Work
-that checks no limit, such as reading a hostile dump or one filter over a million taints, is interrupted a little later.
+and at least five minutes. Searches check the limit themselves and end with their results so far (`lib.time_limit`).
+Work that checks no limit, such as reading a hostile dump or one filter over a million taints, is interrupted a little
+later.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 
 _META: Final = __name__
 _DEFAULT: Final = "1m"
-_READING_S_MIN: Final = 60.0
+_READING_S_MIN: Final = 300.0
 _GRACE_S: Final = 0.5
 _SAY_AFTER_S: Final = 10.0
 _AGAIN_S: Final = 0.25

@@ -17,14 +17,19 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from podium.cel.errors import EvaluationError
+from podium.cel.libraries.versions import parse as parse_version
 from podium.objects.devices import CounterSet, Device, DeviceAttribute
 from podium.objects.errors import FieldError, field_and_detail
 from podium.objects.meta import RawQuantity
+from podium.objects.names import name_error
 from podium.objects.quantity import QuantityError, milli_value
 
 COUNT_MAX: Final = 128
 """How many devices one slice may list."""
 _ALIKE: Final = frozenset({"count", "attributes", "capacity", "taints", "allowMultipleAllocations"})
+_ANY_UID: Final = "any"
+_EFFECTS: Final = ("None", "NoSchedule", "NoExecute")
 _IN_SLICE: Final = frozenset({"devices", "sharedCounters"})
 _ON_NODE: Final = ("node_name", "node_selector", "all_nodes")
 """The fields of a device by which a slice says on which nodes it is."""
@@ -47,9 +52,11 @@ def read_devices(content: Mapping[str, Any], path: str) -> tuple[_Devices, _Coun
     counters: _Counters = {}
     for driver, of_driver in content.items():
         where = f"{path}[{driver}]"
-        if not driver:
-            raise FieldError(where, "the name of the driver is empty")
+        # As drivers and devices are named in a ResourceSlice: what no driver publishes would never be allocated.
+        if name_error(driver, "", _ANY_UID, is_namespaced=False):
+            raise FieldError(where, "is not the name of a driver, such as gpu.example.com")
         raw_devices, raw_counters, base = _lists(of_driver, where)
+        _refuse_former_form(raw_devices, base)
         devices[driver] = _convert(raw_devices, list[Device], base)
         counters[driver] = _convert(raw_counters, list[CounterSet], f"{where}.sharedCounters")
         _check(devices[driver], counters[driver], base, f"{where}.sharedCounters")
@@ -67,7 +74,7 @@ def _lists(content: object, path: str) -> tuple[object, object, str]:
         return content["devices"], content.get("sharedCounters") or [], f"{path}.devices"
     _refuse_others(content, _ALIKE, path)
     # A bool is an int in Python, and no number of devices.
-    count = content.get("count", 0)
+    count = content.get("count")
     if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= COUNT_MAX:
         raise FieldError(f"{path}.count", f"{count!r} is not a number of devices, at most {COUNT_MAX}")
     like = {name: value for name, value in content.items() if name != "count"}
@@ -77,6 +84,13 @@ def _lists(content: object, path: str) -> tuple[object, object, str]:
                 raise FieldError(f"{path}.{name}", "is not an object with named fields")
             like[name] = {key: form(value) for key, value in like[name].items()}
     return [{"name": f"device-{index}", **like} for index in range(count)], [], path
+
+
+def _refuse_former_form(devices: object, path: str) -> None:
+    """Refuse devices in the form of v1beta1, whose attributes would be lost."""
+    for index, device in enumerate(devices if isinstance(devices, list) else ()):
+        if isinstance(device, dict) and "basic" in device:
+            raise FieldError(f"{path}[{index}].basic", "is of resource.k8s.io/v1beta1: put its fields beside the name")
 
 
 def _refuse_others(content: Mapping[str, Any], names: frozenset[str], path: str) -> None:
@@ -111,6 +125,8 @@ def _check(devices: Sequence[Device], counters: Sequence[CounterSet], path: str,
         where = f"{path}[{index}]"
         if not device.name:
             raise FieldError(f"{where}.name", "is missing")
+        if name_error("x", device.name, _ANY_UID, is_namespaced=True):
+            raise FieldError(f"{where}.name", "is not the name of a device, such as gpu-0")
         if device.name in names:
             raise FieldError(f"{where}.name", f'"{device.name}" is there twice')
         names.add(device.name)
@@ -123,16 +139,26 @@ def _check(devices: Sequence[Device], counters: Sequence[CounterSet], path: str,
 def _counter_amounts(counters: Sequence[CounterSet], path: str) -> dict[tuple[str, str], int]:
     """Return the amount of each counter, by the names of its set and its own."""
     amounts: dict[tuple[str, str], int] = {}
+    names: set[str] = set()
     for index, counter_set in enumerate(counters):
-        if any((counter_set.name, name) in amounts for name in counter_set.counters):
+        if not counter_set.name:
+            raise FieldError(f"{path}[{index}].name", "is missing")
+        if counter_set.name in names:
             raise FieldError(f"{path}[{index}].name", f'"{counter_set.name}" is there twice')
+        names.add(counter_set.name)
         for name, counter in counter_set.counters.items():
             amounts[counter_set.name, name] = _amount(counter.value, f"{path}[{index}].counters[{name}].value")
     return amounts
 
 
 def _check_counters(device: Device, amounts: Mapping[tuple[str, str], int], path: str) -> None:
+    names: set[str] = set()
     for number, consumption in enumerate(device.consumes_counters):
+        if consumption.counter_set in names:
+            raise FieldError(
+                f"{path}.consumesCounters[{number}].counterSet", f'"{consumption.counter_set}" is there twice'
+            )
+        names.add(consumption.counter_set)
         for name, counter in consumption.counters.items():
             where = f"{path}.consumesCounters[{number}].counters[{name}]"
             total = amounts.get((consumption.counter_set, name))
@@ -143,16 +169,37 @@ def _check_counters(device: Device, amounts: Mapping[tuple[str, str], int], path
 
 
 def _check_values(device: Device, path: str) -> None:
+    for number, taint in enumerate(device.taints):
+        if taint.effect not in _EFFECTS:
+            raise FieldError(f"{path}.taints[{number}].effect", f"{taint.effect!r} is not one of {', '.join(_EFFECTS)}")
+    for field in ("attributes", "capacity"):
+        if "" in (getattr(device, field) or {}):
+            raise FieldError(f"{path}.{field}", "has a name that is empty")
     for name, attribute in (device.attributes or {}).items():
         values = [field for field in DeviceAttribute.__struct_fields__ if getattr(attribute, field) is not None]
         if len(values) != 1:
             raise FieldError(f"{path}.attributes[{name}]", "has not exactly one of bool, int, string and version")
+        whole_number, version = attribute.int_value, attribute.version
+        if whole_number is not None and not -(2**63) <= whole_number < 2**63:
+            raise FieldError(f"{path}.attributes[{name}].int", "does not fit into 64 bits")
+        if version is not None:
+            _check_version(version, f"{path}.attributes[{name}].version")
     for name, capacity in (device.capacity or {}).items():
         _amount(capacity.value, f"{path}.capacity[{name}].value")
 
 
+def _check_version(text: str, path: str) -> None:
+    try:
+        parse_version(text)
+    except EvaluationError as error:
+        raise FieldError(path, f"{text!r} is not a semantic version: {error}") from error
+
+
 def _amount(quantity: RawQuantity, path: str) -> int:
     try:
-        return milli_value(quantity)
+        amount = milli_value(quantity)
     except QuantityError as error:
         raise FieldError(path, str(error)) from error
+    if amount < 0:
+        raise FieldError(path, f"{quantity} is less than 0")
+    return amount

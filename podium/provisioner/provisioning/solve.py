@@ -116,7 +116,7 @@ class Solver:
         self._hostnames = 0
         # Initialised nodes first: they run a pod at once, the others only if they ever join.
         nodes_in_turn = sorted(nodes, key=lambda state: (not state.is_initialized, state.name))
-        self._topology.register_all([state.hostname for state in nodes_in_turn])
+        self._topology.register_all(dict.fromkeys(state.hostname for state in nodes_in_turn))
         self._existing = [ExistingNode(state, basis.room(state), self._topology) for state in nodes_in_turn]
         self._awake = np.array([node.state.name not in resting for node in self._existing], dtype=np.bool_)
         self._node_places, self._claim_places = NodeIndex(), OrderedNodeIndex()

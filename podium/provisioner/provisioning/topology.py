@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import functools
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from operator import itemgetter
 from typing import TypeAlias
 
 from podium.objects.affinity import PodAffinity, PodAffinityTerm
@@ -35,7 +36,8 @@ from podium.provisioner.scheduling.refusals import Refusal
 from podium.provisioner.scheduling.requirements import Requirement, Requirements
 from podium.provisioner.state.state_node import StateNode
 
-_Selected: TypeAlias = dict[tuple[str, frozenset[tuple[str, str]]], tuple[list[TopologyGroup], int]]
+_Labels: TypeAlias = frozenset[tuple[str, str]]
+_Selected: TypeAlias = dict[tuple[str, _Labels], tuple[list[TopologyGroup], int]]
 """By namespace and labels of a pod: the groups that select it, and how many groups were looked at."""
 
 
@@ -47,7 +49,7 @@ class TopologyBasis:
         domains: the domains of the NodePools, by label.
 
     Attributes:
-        counted: The pods on nodes, by namespace.
+        counted: The pods on nodes, by namespace and by their labels, each with its number in the order of all.
         repelling: Pods on nodes whose required anti-affinity repels others, each with its node.
     """
 
@@ -55,10 +57,11 @@ class TopologyBasis:
         self.domains = domains
         self.namespaces = objects.namespaces
         self.nodes = {node.metadata.name: node for node in objects.nodes}
-        self.counted: dict[str, list[Pod]] = defaultdict(list)
-        for pod in objects.pods:
+        self.counted: dict[str, dict[_Labels, list[tuple[int, Pod]]]] = defaultdict(dict)
+        for number, pod in enumerate(objects.pods):
             if pod.node_name and not pod.has_ended and not pod.is_terminating:
-                self.counted[pod.metadata.namespace].append(pod)
+                of_namespace = self.counted[pod.metadata.namespace]
+                of_namespace.setdefault(frozenset(pod.metadata.labels.items()), []).append((number, pod))
         self.repelling = tuple(
             (pod, state.node)
             for state in nodes
@@ -69,27 +72,33 @@ class TopologyBasis:
         self._labels: dict[str, Requirements] = {}
         self._counted_by_rule: dict[Hashable, Sequence[tuple[str, str]]] = {}
 
-    def counted_by(self, identity: Hashable, group: TopologyGroup) -> Sequence[tuple[str, str]]:
+    def pods_counted_by(self, identity: Hashable, group: TopologyGroup) -> Sequence[tuple[str, str]]:
         """Return the uids of the pods on nodes that a group of this identity counts, each with its domain.
 
-        Cost: one pass over the pods of its namespaces for all plans together, of which there are thousands.
+        Cost: one pass over the labels of the pods of its namespaces, for all plans together.
         """
         if identity not in self._counted_by_rule:
-            self._counted_by_rule[identity] = tuple(self._counted(group))
+            self._counted_by_rule[identity] = tuple(self._pods_counted(group))
         return self._counted_by_rule[identity]
 
-    def _counted(self, group: TopologyGroup) -> Iterator[tuple[str, str]]:
-        for namespace in group.namespaces:
-            for pod in self.counted.get(namespace, ()):
-                node = self.nodes.get(pod.node_name)
-                if node is None or not group.counted.matches(pod.metadata.labels):
-                    continue
-                domain = node.metadata.labels.get(group.key)
-                # Kubelets set the label, but a node that was written by hand may lack it; its name is its host.
-                if domain is None and group.key == HOSTNAME:
-                    domain = node.metadata.name
-                if domain is not None and (group.node_filter.is_open or self.passes(group, node)):
-                    yield pod.uid, domain
+    def _pods_counted(self, group: TopologyGroup) -> Iterator[tuple[str, str]]:
+        numbered_pods = [
+            numbered_pod
+            for namespace in group.namespaces
+            for labels, pods in self.counted.get(namespace, {}).items()
+            if group.counted.matches(dict(labels))
+            for numbered_pod in pods
+        ]
+        for _, pod in sorted(numbered_pods, key=itemgetter(0)):
+            node = self.nodes.get(pod.node_name)
+            if node is None:
+                continue
+            domain = node.metadata.labels.get(group.key)
+            # Kubelets set the label, but a node that was written by hand may lack it; its name is its host.
+            if domain is None and group.key == HOSTNAME:
+                domain = node.metadata.name
+            if domain is not None and (group.node_filter.is_open or self.passes(group, node)):
+                yield pod.uid, domain
 
     def passes(self, group: TopologyGroup, node: ProvidedNode) -> bool:
         """Return True if pods on the node count for the group."""
@@ -170,11 +179,10 @@ class Topology:
             group.register(hostname)
         self._registered[hostname] = len(self._of_hostnames)
 
-    def register_all(self, hostnames: Collection[str]) -> None:
+    def register_all(self, hostnames: Mapping[str, None]) -> None:
         """Note that the nodes of these names are there."""
         for group in self._of_hostnames:
             group.register_all(hostnames)
-        self._registered |= dict.fromkeys(hostnames, len(self._of_hostnames))
 
     def record(self, pod: Pod, taints: Sequence[Taint], requirements: Requirements) -> None:
         """Count a pod that was placed on a node with these taints and requirements."""
@@ -255,15 +263,17 @@ class Topology:
             group.register_all(self._domains_of(group.key))
         else:
             group.register_all(
-                state.labels[group.key]
-                for state in self._nodes
-                if group.key in state.labels and state.node is not None and self._basis.passes(group, state.node)
+                dict.fromkeys(
+                    state.labels[group.key]
+                    for state in self._nodes
+                    if group.key in state.labels and state.node is not None and self._basis.passes(group, state.node)
+                )
             )
-        for uid, domain in self._basis.counted_by(identity, group):
+        for uid, domain in self._basis.pods_counted_by(identity, group):
             if uid not in self._moving:
                 group.record((domain,))
 
-    def _domains_of(self, key: str) -> Iterable[str]:
+    def _domains_of(self, key: str) -> Mapping[str, None]:
         """Return the domains of the nodes that pods can be placed on, in the order of these."""
         if key not in self._domains:
             self._domains[key] = dict.fromkeys(

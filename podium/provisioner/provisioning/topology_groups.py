@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -150,27 +150,55 @@ class TopologyGroup:
         self.counted = EVERYTHING if rule.selector is None else self.selector
         self.node_filter = rule.node_filter
         self.owners: set[str] = set()
-        self.counts: dict[str, int] = dict.fromkeys(filter(None, domains), 0)
+        self._counts: dict[str, int] = dict.fromkeys(filter(None, domains), 0)
         self._max_skew = rule.max_skew
         self._min_domains = rule.min_domains
-        self._empty = set(self.counts)
+        self._empty = set(self._counts)
+        self._unread_domains: list[Mapping[str, None]] = []
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many of the pods are in each domain."""
+        if self._unread_domains:
+            self._register_unread()
+        return self._counts
+
+    @property
+    def empty(self) -> set[str]:
+        """The domains without any of the pods."""
+        if self._unread_domains:
+            self._register_unread()
+        return self._empty
 
     def register(self, domain: str) -> None:
         """Note that the domain is there. An empty value is none."""
-        if domain and domain not in self.counts:
-            self.counts[domain] = 0
+        if self._unread_domains:
+            self._unread_domains.append({domain: None})
+        elif domain and domain not in self._counts:
+            self._counts[domain] = 0
             self._empty.add(domain)
 
-    def register_all(self, domains: Iterable[str]) -> None:
-        """Note that the domains are there."""
-        fresh_domains = dict.fromkeys((domain for domain in domains if domain and domain not in self.counts), 0)
-        self.counts |= fresh_domains
-        self._empty |= fresh_domains.keys()
+    def register_all(self, domains: Mapping[str, None]) -> None:
+        """Note that the domains are there, in their order. Cost: none until the counts are looked at.
+
+        Of thousands of nodes and hundreds of groups, a plan for few pods looks at few.
+        """
+        self._unread_domains.append(domains)
+
+    def _register_unread(self) -> None:
+        for domains in self._unread_domains:
+            if domains.keys() <= self._counts.keys():
+                continue
+            fresh_domains = {domain: 0 for domain in domains if domain and domain not in self._counts}
+            self._counts |= fresh_domains
+            self._empty |= fresh_domains.keys()
+        self._unread_domains.clear()
 
     def record(self, domains: Iterable[str]) -> None:
         """Count one more pod in each of the domains."""
+        counts = self.counts
         for domain in filter(None, domains):
-            self.counts[domain] = self.counts.get(domain, 0) + 1
+            counts[domain] = counts.get(domain, 0) + 1
             self._empty.discard(domain)
 
     def selects(self, pod: Pod) -> bool:
@@ -194,7 +222,7 @@ class TopologyGroup:
             limit = self._max_skew + self._least(pod_domains) - (1 if self.selects(pod) else 0)
             return [domain for domain, count in counts.items() if count <= limit]
         if self.kind is TopologyKind.ANTI_AFFINITY:
-            return [domain for domain in self._empty if pod_domains.has(domain)]
+            return [domain for domain in self.empty if pod_domains.has(domain)]
         return [domain for domain, count in counts.items() if count > 0 and pod_domains.has(domain)] or None
 
     def next_domains(self, pod: Pod, pod_domains: Requirement, node_domains: Requirement) -> Requirement:
@@ -285,9 +313,9 @@ class TopologyGroup:
         if own_domain is not None:
             return [] if self.counts.get(own_domain, 0) else [own_domain]
         # Most domains of a large cluster are empty, while a node can have few values.
-        if not node_domains.complement and len(node_domains.values) < len(self._empty):
-            return [domain for domain in node_domains.values if domain in self._empty and pod_domains.has(domain)]
-        return [domain for domain in self._empty if node_domains.has(domain) and pod_domains.has(domain)]
+        if not node_domains.complement and len(node_domains.values) < len(self.empty):
+            return [domain for domain in node_domains.values if domain in self.empty and pod_domains.has(domain)]
+        return [domain for domain in self.empty if node_domains.has(domain) and pod_domains.has(domain)]
 
 
 def _selector_of(selector: LabelSelector | None) -> Selector:

@@ -88,8 +88,11 @@ def test_a_budget_without_a_selector_covers_nothing_and_a_broken_one_is_ignored(
 
 
 def test_budgets_that_cover_a_pod_are_read_anew_once_they_have_changed():
-    first, other = workload_manifests.budget(WEB, maxUnavailable=1), workload_manifests.budget({"app": "api"}, "api")
-    objects = ControlObjects([first, other])
+    web_budget, api_budget = (
+        workload_manifests.budget(WEB, maxUnavailable=1),
+        workload_manifests.budget({"app": "api"}, "api"),
+    )
+    objects = ControlObjects([web_budget, api_budget])
     budgets = Budgets(objects)
     (web,) = _pods(1)
     assert [budget.key for budget in budgets.covering(web)] == ["default/budget"]
@@ -104,6 +107,6 @@ def test_budgets_that_cover_a_pod_are_read_anew_once_they_have_changed():
 
 
 def test_a_budget_that_cannot_be_read_covers_nothing():
-    broken = workload_manifests.budget(WEB, "broken")
-    broken["spec"]["selector"] = {"matchExpressions": 1}
-    assert Budgets(ControlObjects([broken])).covering(_pods(1)[0]) == ()
+    unreadable_budget = workload_manifests.budget(WEB, "broken")
+    unreadable_budget["spec"]["selector"] = {"matchExpressions": 1}
+    assert Budgets(ControlObjects([unreadable_budget])).covering(_pods(1)[0]) == ()

@@ -195,17 +195,17 @@ def test_a_search_ends_between_two_simulations(search: Search, monkeypatch: pyte
         [pod(f"p{number}", node=f"n{number}", cpu="7500m") for number in range(6)],
         node_pool(requirements=ON_DEMAND),
     )
-    simulated: list[int] = []
+    simulations: list[int] = []
     without = Simulator.without
     monkeypatch.setattr(
-        Simulator, "without", lambda *args, **options: [simulated.append(1), without(*args, **options)][1]
+        Simulator, "without", lambda *args, **options: [simulations.append(1), without(*args, **options)][1]
     )
     options = ConsolidationOptions(search=search)
     plan_consolidation(state, options, after_looks(3))
-    count_in_time = len(simulated)
-    simulated.clear()
+    count_in_time = len(simulations)
+    simulations.clear()
     plan_consolidation(state, options)
-    assert count_in_time < 4 < len(simulated)
+    assert count_in_time < 4 < len(simulations)
 
 
 def _gang(min_count: int) -> list[Document]:
