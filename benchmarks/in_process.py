@@ -28,7 +28,7 @@ from podium.engine.placing import Engine
 from podium.engine.pod_group_cycle import PodGroupCycle
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.steps import run_unasked
-from podium.framework.cycle.schedule import Suggested
+from podium.framework.cycle.schedule import DoesNotFit, Suggested
 from podium.framework.profile.runtime import Framework
 from podium.lib.garbage_collection import settle, thaw
 from podium.objects.core import Node, Pod
@@ -38,6 +38,7 @@ from podium.objects.pod_groups import group_of
 from podium.objects.resource_types import POD_GROUPS, KubeObject
 from podium.plugins import IN_TREE
 from podium.plugins.contrib import CONTRIB
+from podium.queues import Nominator
 from podium.telemetry import Metrics
 from podium.testing.handle import RecordingHandle
 
@@ -119,6 +120,8 @@ class FullCluster:
             self._cache.pod_groups = handle.pod_groups.states
         self._pod_groups, self._group_objects = handle.pod_groups, handle.lister(POD_GROUPS)
         self._framework = Framework(config.profiles[0], _PLUGINS, handle, PluginMetrics(Metrics()))
+        self._waiting: dict[str, Pod] = {}
+        handle.nominator = Nominator(self._waiting.get)
         self._engine = Engine(
             self._cache, handle.nominator, percentage_of_nodes_to_score=0, keeps_scores=recorder is not None
         )
@@ -139,6 +142,16 @@ class FullCluster:
         if self._recorder is not None:
             self._recorder.on_decision(self._info, cycle, decision, 0.0, 0.0)
             self._recorder.on_bound(pod, 0.0)
+
+    def preempt(self, pod: Pod) -> None:
+        """Find victims for the pod, and nominate it."""
+        decision = self._engine.decide(self._engine.cycle(self._framework, pod))
+        assert isinstance(decision, DoesNotFit), f"{pod.key}: {decision}"
+        result = decision.post_filter
+        assert result is not None, f"{pod.key}: {decision}"
+        assert result.victims, f"{pod.key}: {decision}"
+        self._waiting[pod.key] = pod
+        self._engine.nominator.add(pod, result.nominated_node_name)
 
     def attempt_group(self, pods: Sequence[Pod]) -> None:
         """Decide on all waiting pods of a group together, and assume them."""

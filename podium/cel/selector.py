@@ -24,7 +24,7 @@ from podium.cel.parser import parse
 from podium.cel.planner import Planner
 from podium.cel.regex.matching import NO_LIMIT, limit_steps, steps_left
 from podium.cel.rules import SelectorRules
-from podium.cel.syntax import UNUSED, Call, Comprehension, Expr, Ident, Literal, Select, walk
+from podium.cel.syntax import UNUSED, Call, Comprehension, Expr, Ident, Literal, Select, children, walk
 from podium.cel.types import BOOL, DOUBLE, INT, UINT, is_optional
 from podium.cel.values import start_walk, type_name
 
@@ -90,6 +90,20 @@ class Selector:
     def reads(self) -> tuple[tuple[str, str], ...]:
         """Return the fields that it reads, in order: `attributes` or `capacity` with the full name, or `driver`."""
         return tuple(dict.fromkeys(field for node in walk(self._tree) if (field := _field(node)) is not None))
+
+    def fields(self) -> tuple[tuple[str, str], ...] | None:
+        """Return the fields of `reads` if its answer depends on nothing else; None if it may look at all fields."""
+        fields: dict[tuple[str, str], None] = {}
+        nodes = [self._tree]
+        while nodes:
+            node = nodes.pop()
+            if (field := _field(node)) is not None:
+                fields[field] = None
+            elif isinstance(node, Ident) and node.name == "device":
+                return None
+            else:
+                nodes += children(node)
+        return tuple(fields)
 
     def matches(self, device: BoundDevice) -> bool:
         """Tell whether the selector selects a device.

@@ -5,17 +5,25 @@ Owns the answers, and what is done where an evaluation is too long to be done be
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import Final, NamedTuple, TypeAlias
 
-from podium.cel import BoundDevice, CompileError, EvaluationError, SelectorRules
+from podium.cel import BoundDevice, CompileError, EvaluationError, SelectorRules, parse_version
 from podium.config.releases import NEWEST
 from podium.devices.interruptible import Interruptible
 from podium.devices.selectors import bind_device, compile_selector
 from podium.devices.step_budget import StepBudget
-from podium.objects.devices import Device
+from podium.objects.devices import Device, DeviceCapacity
+from podium.objects.meta import RawQuantity
+from podium.objects.quantity import QuantityError, parse
 
 _ANSWERS_MAX: Final = 256
 _LOOKS_MAX: Final = 16_384
+_SHARED_MAX: Final = 16_384
+_NAMES_MAX, _TEXT_MAX = 100, 128
+"""More than the API allows. Devices with more are not plain."""
+_VERSIONS_MAX: Final = 1024
 _TEXTS_MAX: Final = 1024
 SHORT_MAX: Final = 500
 """A selector of this length is compiled in a few milliseconds, and in 15 ms at most."""
@@ -108,8 +116,20 @@ class _Evaluation:
         return self._result
 
 
+class _Field(NamedTuple):
+    """An attribute or a capacity by its full name, and by that within its domain."""
+
+    is_capacity: bool
+    name: str
+    domain: str
+    identifier: str
+
+
 class Looks:
-    """The answers that devices of an inventory share.
+    """The answers that devices of an inventory share: those that look alike, and those that do so to a selector.
+
+    The devices of a fleet differ at least in their UUIDs, so that hardly any two look alike. But most selectors read a
+    few fields, and have one answer for all devices with the same values there.
 
     Args:
         rules: the environment of the selectors.
@@ -122,6 +142,40 @@ class Looks:
         self._rules = rules
         self._answers: dict[tuple[object, ...], Answers] = {}
         self._compiled: set[str] = set()
+        self._fields: dict[str, tuple[_Field, ...] | None] = {}
+        self._shared: dict[Hashable, bool] = {}
+
+    def key(self, expression: str, driver: str, device: Device) -> Hashable | None:
+        """Return what the answer of a selector for a plain device depends on; None if that may be all of the device."""
+        try:
+            fields = self._fields[expression]
+        except KeyError:
+            if len(self._fields) >= _TEXTS_MAX:
+                self._fields.clear()
+            fields = self._fields[expression] = _fields_of(expression, self._rules)
+        if fields is None:
+            return None
+        key: list[object] = [expression, driver, device.allow_multiple_allocations]
+        attributes, capacity = device.attributes or {}, device.capacity or {}
+        for is_capacity, name, domain, identifier in fields:
+            values = capacity if is_capacity else attributes
+            value = values.get(name)
+            if domain == driver and (own := values.get(identifier)) is not None:
+                if value is not None:
+                    return None  # The last one counts.
+                value = own
+            key.append(str(value.value) if isinstance(value, DeviceCapacity) else value)
+        return tuple(key)
+
+    def shared(self, key: Hashable) -> bool | None:
+        """Return the answer that has been shared under the key."""
+        return self._shared.get(key)
+
+    def share(self, key: Hashable, answer: bool) -> None:
+        """Share an answer with all devices that have the same key."""
+        if len(self._shared) >= _SHARED_MAX:
+            self._shared.clear()
+        self._shared[key] = answer
 
     def of(self, driver: str, device: Device) -> Answers:
         """Return the answers that devices of a driver with equal attributes and capacities share.
@@ -138,3 +192,59 @@ class Looks:
             bound_device = bind_device(driver, device, self._rules)
             answers = self._answers[look] = Answers(bound_device, self._compiled, self._rules)
         return answers
+
+
+def _fields_of(expression: str, rules: SelectorRules) -> tuple[_Field, ...] | None:
+    """Return the attributes and capacities on which a short selector's answer depends, beside the driver."""
+    if len(expression) > SHORT_MAX:
+        return None
+    try:
+        fields = compile_selector(expression, rules).fields()
+    except CompileError:
+        return None
+    if fields is None:
+        return None
+    parts = ((kind, name, name.partition("/")) for kind, name in fields if kind != "driver")
+    return tuple(_Field(kind == "capacity", name, domain, identifier) for kind, name, (domain, _, identifier) in parts)
+
+
+def is_plain(device: Device) -> bool:
+    """Return whether all of the device is readable and small, as nearly every device is.
+
+    Otherwise selectors fail, or cost more, for what they need not even read.
+    """
+    attributes, capacity = device.attributes or {}, device.capacity or {}
+    texts = [*attributes, *capacity]
+    for attribute in attributes.values():
+        if any(
+            values is not None for values in (attribute.ints, attribute.bools, attribute.strings, attribute.versions)
+        ):
+            return False
+        if attribute.int_value is not None or attribute.bool_value is not None:
+            continue
+        if attribute.string is not None:
+            texts.append(attribute.string)
+        elif attribute.version is None or not _is_version(attribute.version):
+            return False
+    return (
+        len(texts) <= _NAMES_MAX
+        and max(map(len, texts), default=0) <= _TEXT_MAX
+        and all(_is_quantity(amount.value) for amount in capacity.values())
+    )
+
+
+@lru_cache(_VERSIONS_MAX)
+def _is_version(text: str) -> bool:
+    try:
+        parse_version(text)
+    except EvaluationError:
+        return False
+    return True
+
+
+def _is_quantity(raw: RawQuantity) -> bool:
+    try:
+        parse(str(raw))
+    except QuantityError:
+        return False
+    return True

@@ -8,7 +8,7 @@ upstream's attempts end with an error.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from podium.cel import EvaluationError
 from podium.config.release_rules import DeviceRules
 from podium.config.releases import NEWEST
-from podium.devices.answers import Answers, Looks
+from podium.devices.answers import Answers, Looks, is_plain
 from podium.devices.interruptible import Interruptible, run_uninterrupted
 from podium.devices.step_budget import StepBudget
 from podium.devices.taint_rules import TaintRules
@@ -25,6 +25,8 @@ from podium.objects.devices import Device, DeviceCapacity, DeviceTaintRule, Reso
 from podium.objects.meta import RawQuantity
 from podium.objects.quantity import QuantityError, parse
 from podium.objects.selectors import NodeMatcher, compile_node_selector
+
+_MATCHES_MAX: Final = 64
 
 Counters = dict[str, dict[str, int]]
 """Exact amounts in billionths, by counter set and counter."""
@@ -84,7 +86,9 @@ class SliceDevice:
     __slots__ = (
         "_answers",
         "_dedicated",
+        "_is_plain",
         "_looks",
+        "_matches",
         "consumes",
         "device",
         "has_policies",
@@ -114,6 +118,8 @@ class SliceDevice:
         self.is_shared = bool(device.allow_multiple_allocations)
         self._looks = looks
         self._answers: Answers | None = None
+        self._matches: dict[str, bool] | None = None
+        self._is_plain: bool | None = None
         self._dedicated: SliceDevice | None = None
 
     @property
@@ -144,6 +150,29 @@ class SliceDevice:
 
     def matches_soon(self, expression: str, budget: StepBudget) -> bool | None:
         """Match as `matches`; None if that would raise an error, or take longer than a few milliseconds."""
+        known = self._matches
+        if known is not None and (matches := known.get(expression)) is not None:
+            return matches
+        # Whatever is known to other devices: an interrupted search must go on where it was.
+        if budget.is_turn_over:
+            return None
+        if self._is_plain is None:
+            self._is_plain = is_plain(self.device)
+        looks = self._looks
+        key = looks.key(expression, self.id.driver, self.device) if self._is_plain else None
+        matches = None if key is None else looks.shared(key)
+        if matches is None:
+            matches = self._evaluate_soon(expression, budget)
+            if matches is None:
+                return None
+            if key is not None:
+                looks.share(key, matches)
+        if known is None or len(known) >= _MATCHES_MAX:
+            known = self._matches = {}
+        known[expression] = matches
+        return matches
+
+    def _evaluate_soon(self, expression: str, budget: StepBudget) -> bool | None:
         if self._answers is None:
             try:
                 self._answers = self._looks.of(self.id.driver, self.device)

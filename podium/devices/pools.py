@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from podium.devices.inventory import Counters, Inventory, InventorySlice, SliceDevice
+
+_FEW_DEVICES: Final = 64
 
 T = TypeVar("T")
 
@@ -229,7 +231,12 @@ def _contradiction(
 
 
 def _are_distinct(slices: Sequence[InventorySlice], devices: Sequence[SliceDevice]) -> bool:
-    """Return True if these devices of the slices have different names. Names are compared only if hashes are equal."""
+    """Return True if these devices of the slices have different names.
+
+    Cost: those of a large pool are compared only if hashes are equal.
+    """
+    if len(devices) <= _FEW_DEVICES:
+        return len({device.id.device for device in devices}) == len(devices)
     # Hashes of names in a sorted array: pools of thousands of devices are checked for each node.
     hashes = np.sort(np.concatenate([np.empty(0, np.int64), *(entry.name_hashes for entry in slices)]))
     return not (hashes[1:] == hashes[:-1]).any() or len({device.id for device in devices}) == len(devices)

@@ -8,7 +8,8 @@ there costs several look-ups, and hundreds of nodes are asked for each pod.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from operator import is_
+from itertools import compress, count
+from operator import is_not
 from typing import Any
 
 from podium.devices.allocated import ANY_POOL, AllocatedDevices
@@ -45,11 +46,12 @@ class ValidAnswers:
         """
         self._drop_outdated(len(nodes))
         former_nodes, answers = self._nodes, self._answers
-        holds = map(is_, map(nodes.__getitem__, rows), map(former_nodes.__getitem__, rows))
-        return [
-            answers[row] if is_valid else self._from_pools(row, nodes[row])
-            for row, is_valid in zip(rows, holds, strict=True)
-        ]
+        row_answers = [*map(answers.__getitem__, rows)]
+        # No step of Python is taken for a valid answer: there are hundreds of them for each pod.
+        are_others = map(is_not, map(nodes.__getitem__, rows), map(former_nodes.__getitem__, rows))
+        for position in [*compress(count(), are_others)]:
+            row_answers[position] = self._from_pools(rows[position], nodes[rows[position]])
+        return row_answers
 
     def _from_pools(self, row: int, node: Node | None) -> Any:
         if node is None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import field
@@ -169,7 +169,8 @@ class PodSpec(Value, frozen=True, gc=True, weakref=True, dict=True):
     termination_grace_period_seconds: Int64 | None = None
 
 
-_INTERNED, _WITHOUT_GROUP = "interned", "without group"
+_NO_CLAIM: Final = PodResourceClaim()
+_INTERNED, _WITHOUT_REFERENCES = "interned", "without references"
 _specs: weakref.WeakValueDictionary[bytes, PodSpec] = weakref.WeakValueDictionary()
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
@@ -196,9 +197,9 @@ def _intern(spec: PodSpec) -> PodSpec:
 
 
 def once_per_spec(compute: Callable[[PodSpec], T]) -> Callable[[PodSpec], T]:
-    """Make a pure function of a pod spec, other than its group, remember its result on the (interned) spec.
+    """Make a pure function of a pod spec, other than its references, remember its result on the (interned) spec.
 
-    Specs that differ in their group only have one result. An exception is not remembered.
+    Specs that differ only in the group and the claims that they name have one result. An exception is not remembered.
     """
     slot = f"{compute.__module__}.{compute.__qualname__}"
 
@@ -208,20 +209,31 @@ def once_per_spec(compute: Callable[[PodSpec], T]) -> Callable[[PodSpec], T]:
         try:
             return memory[slot]  # type: ignore[no-any-return]
         except KeyError:
-            # Every gang has a spec of its own, and most gangs are small.
-            is_shared = spec.scheduling_group is not None
-            result = memory[slot] = remember_result(without_group(spec)) if is_shared else compute(spec)
+            # Every gang has a spec of its own, and most gangs are small; so has every pod with a claim of its own.
+            is_shared = has_references(spec)
+            result = memory[slot] = remember_result(without_references(spec)) if is_shared else compute(spec)
             return result
 
     return remember_result
 
 
-def without_group(spec: PodSpec) -> PodSpec:
-    """Return the shared spec of the pods that differ from these in their group only: that of pods without a group."""
+def has_references(spec: PodSpec) -> bool:
+    """Return whether the spec names a group or claims for devices."""
+    claims = spec.resource_claims
+    return spec.scheduling_group is not None or (bool(claims) and any(claim != _NO_CLAIM for claim in claims))
+
+
+def without_references(spec: PodSpec) -> PodSpec:
+    """Return the shared spec of the pods that differ from these only in the group and the claims that they name.
+
+    It has no group, and as many claims without names.
+    """
     memory: dict[str, Any] = spec.__dict__
-    shared_spec: PodSpec | None = memory.get(_WITHOUT_GROUP)
+    shared_spec: PodSpec | None = memory.get(_WITHOUT_REFERENCES)
     if shared_spec is None:
-        shared_spec = memory[_WITHOUT_GROUP] = _intern(replace(spec, scheduling_group=None))
+        claims = (_NO_CLAIM,) * len(spec.resource_claims)
+        shared_spec = _intern(replace(spec, scheduling_group=None, resource_claims=claims))
+        memory[_WITHOUT_REFERENCES] = shared_spec
     return shared_spec
 
 

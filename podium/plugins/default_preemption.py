@@ -5,9 +5,9 @@ Verdict: PreEnqueue: UnschedulableAndUnresolvable. PostFilter: Success with the 
 preemption does not help or the pod must not preempt; Error if no candidate was found and a dry run failed, or if an
 extender failed. PodGroupPostFilter: the same for the group, and UnschedulableAndUnresolvable if there are no victims.
 Requeue: a pod is deleted. This hint always returns Skip; the plugins that rejected the pod requeue it.
-Cost: half a microsecond for each node that an earlier pod of the same spec has tried, about ten for each of hundreds
-tried in parallel, and 100 if a filter depends on the pods themselves: then each node costs a clone of the plugins'
-state, and one pass of the filters for each pod of lower priority.
+Cost: some array operations over the nodes that an earlier pod of the same spec has tried, about ten microseconds for
+each of hundreds tried in parallel, and 100 if a filter depends on the pods themselves: then each node costs a clone of
+the plugins' state, and one pass of the filters for each pod of lower priority.
 Source: kubernetes v1.36.2 and v1.37.2, pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
 framework/preemption/preemption.go and podgrouppreemption.go; KEP-4832.
 Differs: pods that the handle protects are never victims (in the daemon those of other schedulers, by default), and pods

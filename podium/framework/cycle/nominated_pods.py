@@ -77,7 +77,7 @@ class UsageOnRows(NamedTuple):
     @classmethod
     def of(cls, usages: Mapping[int, Sequence[PodUsage]], snapshot: Snapshot) -> Self:
         """Return the sums of these usages, by row."""
-        counts = [*map(len, usages.values())]
+        counts = np.fromiter(map(len, usages.values()), np.intp, len(usages))
         amounts = snapshot.usage_of([*chain.from_iterable(usages.values())])
         if len(counts) < amounts.shape[1]:
             amounts = np.add.reduceat(amounts, np.cumsum(counts) - counts, axis=1)

@@ -88,8 +88,11 @@ class Importance:
 
     def first_starts_s(self, costs: Costs) -> NDArray[np.float64]:
         """Return the earliest start time among the victims of the highest priority. Shape: one for each candidate."""
-        first_s = costs[_FIRST_START]
-        return np.where(costs[_IS_ONE_PENDING] > 0.0, np.minimum(first_s, self._now_s), first_s)
+        first_s: NDArray[np.float64] = costs[_FIRST_START]
+        starts_s: NDArray[np.float64] = np.where(
+            costs[_IS_ONE_PENDING] > 0.0, np.minimum(first_s, self._now_s), first_s
+        )
+        return starts_s
 
     def order(self, pods: Iterable[Pod]) -> list[Pod]:
         """Return the pods, the most important first."""
@@ -310,8 +313,8 @@ class Candidates:
             values = row[positions]
             positions = positions[values == values.min()]
         # Pods that started last lose the least work; among equals the first candidate is taken.
-        latest = importance.first_starts_s(self._costs[:, positions]).argmax()
-        return self._candidates[positions[latest]]
+        latest = int(importance.first_starts_s(self._costs[:, positions]).argmax())
+        return self._candidates[int(positions[latest])]
 
 
 def costs_of(candidates: Iterable[Candidate]) -> Costs:

@@ -32,8 +32,9 @@ Some things about it surprise, for these reasons:
 - A plugin that raises costs the signature, not the pod: the attempt calls the plugins itself and meets the failure
   where it belongs, or never if the search ends before that node.
 
-- Members of different groups share a signature: the key is the spec without the group. Plugins from outside of podium
-  with a scope of their own may read it, and with one of these in the profile the key is the spec as it is.
+- Members of different groups share a signature, and so do pods with different claims for devices: the key is the spec
+  without the names of these. Plugins from outside of podium with a scope of their own may read them, and with one of
+  these in the profile the key is the spec as it is.
 - The simulation of a group uses the signatures of the snapshot that it is a fork of, on the same columns. When a fork
   is left, the rows that its members have touched are evaluated again, which are few, instead of all rows in each fork.
 
@@ -50,7 +51,7 @@ from typing import Final
 from podium.cluster import Snapshot
 from podium.framework.contract.plugin import Plugin
 from podium.framework.profile.pod_signature import PodSignature, Profile
-from podium.objects.core import Pod, PodSpec, without_group
+from podium.objects.core import Pod, PodSpec, has_references, without_references
 from podium.objects.pod_limits import excess
 
 ROWS_MAX: Final = 1 << 19
@@ -76,7 +77,7 @@ class SignatureCache:
         plugins += [*framework.pre_score, *(scorer.plugin for scorer, _ in framework.scorers)]
         # What is outside of the snapshot knows no forks.
         self._covers_forks = all(type(plugin).outside_changes is Plugin.outside_changes for plugin in plugins)
-        self._ignores_groups = all(map(_ignores_group, plugins))
+        self._ignores_references = all(map(_ignores_references, plugins))
         self._known: dict[int, PodSignature | PodSpec] = {}
         """By the identity of a spec: its signature, or the spec itself while only one pod of it has been seen."""
 
@@ -91,8 +92,8 @@ class SignatureCache:
         if (snapshot is not self._snapshot or snapshot.fork_point is not None) and not self._turn_to(snapshot):
             return None
         spec = pod.spec
-        if spec.scheduling_group is not None and self._ignores_groups:
-            spec = without_group(spec)
+        if self._ignores_references and has_references(spec):
+            spec = without_references(spec)
         key = id(spec)
         signature = self._known.pop(key, None)
         # Only the second pod of a spec pays for a signature: many specs have a single pod.
@@ -159,10 +160,11 @@ class SignatureCache:
             del self._known[next(iter(self._known))]
 
 
-def _ignores_group(plugin: Plugin) -> bool:
-    """Return whether cached answers of the plugin are the same for pods of all groups.
+def _ignores_references(plugin: Plugin) -> bool:
+    """Return whether cached answers of the plugin are the same for pods of all groups, and with any claims.
 
-    Those of podium itself read the group of a pod in scope CLUSTER only. Others may read all of a spec in any scope.
+    Those of podium itself read a pod's group and the names of its claims in scope CLUSTER only. Others may read all of
+    a spec in any scope.
     """
     kind = type(plugin)
     is_own = kind.__module__.startswith("podium.plugins.")

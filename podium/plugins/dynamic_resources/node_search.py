@@ -50,12 +50,13 @@ class NodeSearch:
         if has_short_way and pod_devices.allocator is not None and pod_devices.error is None:
             cached_answers = pod_devices.allocator.cached_answers(pod_devices.fresh, row_list, snapshot.nodes)
             pod_devices.note_answers(snapshot.row_of, row_list, cached_answers)
-        for position, (row, answer) in enumerate(zip(row_list, cached_answers, strict=True)):
-            # Hundreds of nodes are asked, and most answers are cached: a search is a generator, which costs more.
+        # Hundreds of nodes are asked, and most have devices by a cached answer.
+        others = [(position, answer) for position, answer in enumerate(cached_answers) if answer.__class__ is not tuple]
+        for position, answer in others:
             if answer is not None:
-                if answer.__class__ is Refusal:
-                    numbers[position] = pod_devices.number_of(_REFUSED[answer])
+                numbers[position] = pod_devices.number_of(_REFUSED[answer])
                 continue
+            row = row_list[position]
             status = pod_devices.error
             if status is None:
                 try:

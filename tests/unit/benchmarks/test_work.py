@@ -49,8 +49,10 @@ With Python 3.11; others need fewer.
 """
 GANG_CALLS_MAX = {3: 815, 200: 760}
 """As many for each pod of a gang of that size: tried with the others, and then placed."""
-DEVICES_CALLS_MAX = 2200
+DEVICES_CALLS_MAX = 1100
 """As many for a pod with a claim for devices, on a tenth of the nodes."""
+PREEMPTION_CALLS_MAX = 1200
+"""As many for a pod that finds victims, while others have found theirs."""
 QUEUE_CALLS_MAX = 100
 """As many for a pod's way through the queue, with the reading of how long it took."""
 KINDS = {"mixed": 6}
@@ -141,6 +143,20 @@ def test_a_pod_with_devices_costs_no_more_than_it_did():
     pods = pods_of(workload, 2 * ATTEMPTS)
     calls_of(engine, pods[:ATTEMPTS])
     assert calls_of(engine, pods[ATTEMPTS:]) / ATTEMPTS <= DEVICES_CALLS_MAX
+
+
+def test_a_pod_that_preempts_costs_no_more_than_it_did():
+    workload = WORKLOADS["preemption"]
+    count = WARM_UP + ATTEMPTS
+    engine = FullCluster(NODES, workload.objects_before(NODES, count, 0))
+    pods = pods_of(workload, count)
+
+    def preempt_for(pods: Sequence[Pod]) -> None:
+        for pod in pods:
+            engine.preempt(pod)
+
+    preempt_for(pods[:WARM_UP])
+    assert count_calls(lambda: preempt_for(pods[WARM_UP:])) / ATTEMPTS <= PREEMPTION_CALLS_MAX
 
 
 def test_the_flight_recorder_adds_five_calls_to_an_attempt():

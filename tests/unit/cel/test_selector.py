@@ -154,6 +154,25 @@ def test_deeply_nested_macros_are_a_compile_error():
     assert compile_selector("[1].all(x, " * 40 + "true" + ")" * 40).matches(device_values())
 
 
+@pytest.mark.parametrize(
+    ("expression", "fields"),
+    [
+        ("device.driver == 'a' && true", (("driver", ""),)),
+        ("device.attributes['a.b'].x == 1 || has(device.capacity['a.b'].y)", ("attributes/x", "capacity/y")),
+        ("'a.b' in device.attributes", None),
+        ("device.attributes[device.driver].x == 1", None),
+        ("device.attributes['a.b'].x == 1 && device.attributes.exists(d, d == 'c')", None),
+        ("[device].all(d, d.driver == 'a')", None),
+        ("true", ()),
+    ],
+)
+def test_selector_knows_whether_it_reads_only_some_fields(expression, fields):
+    found = compile_selector(expression).fields()
+    if fields and isinstance(fields[0], str):
+        fields = tuple((kind, f"a.b/{name}") for kind, name in (field.split("/") for field in fields))
+    assert (None if found is None else {*found}) == (None if fields is None else {*fields})
+
+
 def test_threads_share_a_selector():
     selector = compile_selector(
         f"{ATTRIBUTES}.model.matches('^[a-h]+[0-9]*$') && [1, 2, 3].exists(x, x == {ATTRIBUTES}.index)"

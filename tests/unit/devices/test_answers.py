@@ -1,8 +1,15 @@
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
 import pytest
 
 from podium.cel import CompileError, EvaluationError
+from podium.devices import answers as answers_module
 from podium.devices.answers import Looks
 from podium.devices.interruptible import run_uninterrupted
+from podium.devices.inventory import InventorySlice
+from podium.devices.selectors import bind_device, compile_selector
 from podium.devices.step_budget import StepBudget
 from tests.unit.devices.cluster import DRIVER, a_slice, device
 
@@ -82,3 +89,62 @@ def test_error_is_kept_as_well_and_raised_each_time(expression, error, text):
             next(result)
         with pytest.raises(error, match=text):
             next(result)
+
+
+EXPRESSIONS = [
+    f'device.driver == "{DRIVER}"',
+    f'device.attributes["{DRIVER}"].model == "a"',
+    f'device.attributes["{DRIVER}"].?index.orValue(0) > 0',
+    f'has(device.attributes["{DRIVER}"].model) && device.attributes["other.example.com"].model == "a"',
+    f'device.capacity["{DRIVER}"].memory.compareTo(quantity("2Gi")) > 0',
+    'device.attributes["other.example.com"].?model.hasValue()',
+    "device.attributes.exists(domain, has(device.attributes[domain].uuid))",
+    "device.allowMultipleAllocations",
+    f'device.attributes["{DRIVER}"].firmware.isGreaterThan(semver("1.0.0"))',
+]
+
+
+def random_device(draws: Random) -> dict[str, Any]:
+    attributes: dict[str, Any] = {
+        "uuid": {"string": str(draws.random())},
+        "model": {"string": draws.choice("ab")},
+        "index": {"int": draws.randrange(2)},
+        "firmware": {"version": draws.choice(["0.1.0", "1.2.3", "none"])},
+        f"{DRIVER}/model": {"string": draws.choice("ab")},
+        "other.example.com/model": {"string": draws.choice(["a", "b", "x" * 200])},
+        "empty": {},
+    }
+    names = draws.sample(sorted(attributes), draws.randrange(len(attributes)))
+    capacity = {"memory": {"value": draws.choice(["1Gi", "4Gi"])}} if draws.randrange(2) else {}
+    shared = {"allowMultipleAllocations": True} if draws.randrange(4) == 0 else {}
+    return device("g", capacity=capacity, **shared) | {"attributes": {name: attributes[name] for name in names}}
+
+
+def outcome_of(find: Callable[[], bool]) -> Any:
+    try:
+        return find()
+    except (CompileError, EvaluationError) as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_devices_that_share_an_answer_have_the_one_that_each_would_find_by_itself(seed: int) -> None:
+    draws, looks = Random(seed), Looks()
+    for _ in range(300):
+        driver = draws.choice([DRIVER, "other.example.com"])
+        entry = InventorySlice(a_slice("s", random_device(draws), driver=driver), looks)
+        for subject in entry.devices:
+            expression = draws.choice(EXPRESSIONS)
+            selector = compile_selector(expression)
+            alone = outcome_of(lambda s=subject, of=selector: of.matches(bind_device(s.id.driver, s.device)))
+            assert outcome_of(lambda s=subject, text=expression: s.matches(text)) == alone
+            assert outcome_of(lambda s=subject, text=expression: s.matches(text)) == alone
+
+
+def test_devices_that_differ_in_what_a_selector_does_not_read_share_its_answer(monkeypatch) -> None:
+    evaluated = []
+    monkeypatch.setattr(answers_module, "bind_device", lambda *args: evaluated.append(args) or bind_device(*args))
+    devices = [device(f"g{number}", attributes={"uuid": f"u{number}", "model": "a"}) for number in range(5)]
+    entry = InventorySlice(a_slice("s", *devices), Looks())
+    assert [subject.matches(EXPRESSIONS[1]) for subject in entry.devices] == [True] * 5
+    assert len(evaluated) == 1

@@ -4,7 +4,19 @@ import weakref
 import msgspec
 import pytest
 
-from podium.objects.core import Container, Node, Pod, PodCondition, PodSpec, PodStatus, SchedulingGroup, once_per_spec
+from podium.objects.core import (
+    Container,
+    Node,
+    Pod,
+    PodCondition,
+    PodResourceClaim,
+    PodSpec,
+    PodStatus,
+    SchedulingGroup,
+    has_references,
+    once_per_spec,
+    without_references,
+)
 from podium.objects.pod_volumes import Volume
 
 POD = b"""{
@@ -92,6 +104,25 @@ def test_pods_that_differ_in_their_group_only_share_a_result() -> None:
     assert [scheduler_of(pod.spec) for pod in keep] == ["g", "g", "g"]
     assert calls == ["g"]
     assert keep[0].spec is not keep[1].spec
+
+
+def test_pods_that_differ_in_the_names_of_their_claims_only_share_a_result() -> None:
+    calls: list[int] = []
+
+    @once_per_spec
+    def claim_count_of(spec: PodSpec) -> int:
+        calls.append(len(spec.resource_claims))
+        return len(spec.resource_claims)
+
+    claims = [PodResourceClaim(name="gpu", resource_claim_name=name) for name in ("a", "b")]
+    specs = [PodSpec(resource_claims=(claim,)) for claim in claims] + [PodSpec(resource_claims=(*claims,)), PodSpec()]
+    keep = [Pod(spec=spec) for spec in specs]
+    assert [claim_count_of(pod.spec) for pod in keep] == [1, 1, 2, 0]
+    assert calls == [1, 2, 0]
+    shared = without_references(keep[0].spec)
+    assert shared is without_references(keep[1].spec)
+    assert has_references(keep[0].spec)
+    assert not has_references(shared)
 
 
 def test_an_error_is_not_remembered() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
+from msgspec.structs import replace
 
 from podium.cluster import Cache, pod_usage
 from podium.engine.simulated_cache import fork_with_point
@@ -12,6 +13,7 @@ from podium.framework.contract.status import SKIP, Status, unresolvable, unsched
 from podium.framework.cycle.search import Rotation
 from podium.framework.profile.signature_cache import SIGNATURES_MAX, SignatureCache
 from podium.lib.change_log import ChangeLog
+from podium.objects.core import PodResourceClaim
 from tests.builders import cache_of, node, pod
 from tests.fuzz.crowds import CROWDS
 from tests.unit.framework.profiles import Built, Recorder, cluster, decide, framework, node_filter, node_scorer
@@ -23,6 +25,19 @@ def test_specs_of_which_one_pod_has_come_are_not_all_remembered() -> None:
     for number in range(SIGNATURES_MAX + 50):
         assert classes.of(pod("web", labels={"number": "same"}, cpu=f"{number + 1}m"), snapshot) is None
     assert classes.statistics() == {"signatures": 0, "specs seen once": SIGNATURES_MAX}
+
+
+@pytest.mark.parametrize(("has_plugin_from_outside", "signature_count"), [(False, 1), (True, 0)])
+def test_pods_with_different_claims_share_a_signature_unless_a_plugin_may_read_them(
+    has_plugin_from_outside: bool, signature_count: int
+) -> None:
+    snapshot = cluster(1)
+    classes = SignatureCache(Counting().profile if has_plugin_from_outside else framework())
+    for number in range(2):
+        claims = (PodResourceClaim(name="gpu", resource_claim_name=f"claim-{number}"),)
+        item = pod(f"p{number}")
+        classes.of(replace(item, spec=replace(item.spec, resource_claims=claims)), snapshot)
+    assert classes.statistics()["signatures"] == signature_count
 
 
 # ---------------------------------------------------------------- with plugins made up for the purpose
