@@ -1,6 +1,6 @@
 """One connection over HTTP/1.1, and one request at a time on it.
 
-Owns the bytes of an answer: where it ends, its maximum size, and its deadline. Never sends anything twice.
+Owns the bytes of an answer: where it ends, and its maximum size. Never sends anything twice, and never reads a clock.
 
 Uses httptools for parsing. Does not support redirects or pipelining, and leaves a compressed body to the caller
 (`client.content_coding`); skips informational answers.
@@ -75,22 +75,32 @@ class Connection(asyncio.Protocol):
         self._content_encoding = ""
         self._is_begun = self._is_headed = self._is_framed = False
 
-    def send(
-        self, request: bytes, deadline_s: float, answer_bytes_max: int, *, lingers: bool
-    ) -> asyncio.Future[Answer]:
-        """Send a request. The future gets the answer or a `ConnectionLost` by the deadline on the loop's clock.
+    def send(self, request: bytes, answer_bytes_max: int, *, lingers: bool) -> asyncio.Future[Answer]:
+        """Send a request. The future gets the answer or a `ConnectionLost`, after `give_up` a `NoResponse`.
 
         Args:
-            lingers: stay open for a while after the deadline, so that a slow server does not cancel the write.
+            lingers: stay open for a while after `give_up`, so that a slow server does not cancel the write.
         """
         assert self._answer is None, "only one request at a time"
         self._start_answer()
         self._received_bytes, self._received_bytes_max = 0, answer_bytes_max
         self._lingers = lingers
         answer = self._answer = self._loop.create_future()
-        self._timer = self._loop.call_at(deadline_s, self._give_up)
         self._transport.write(request)
         return answer
+
+    def give_up(self) -> None:
+        """End the request, if it is unanswered: its time is over."""
+        if self._answer is None:
+            return
+        answer = self._end()
+        if self._lingers:
+            self.is_open, self.is_lingering = False, True
+            self._timer = self._loop.call_later(_LINGER_S, self.abort)
+        else:
+            self.abort()
+        if answer is not None:
+            answer.set_exception(NoResponse(_NO_ANSWER))
 
     def abort(self) -> None:
         """Drop the connection without a TLS shutdown, which would wait for a server that may be gone."""
@@ -199,16 +209,6 @@ class Connection(asyncio.Protocol):
         answer = self._end()
         if answer is not None:
             answer.set_exception(Broken(words, is_untouched=self._served > 0 and not self._is_begun))
-
-    def _give_up(self) -> None:
-        answer = self._end()
-        if self._lingers:
-            self.is_open, self.is_lingering = False, True
-            self._timer = self._loop.call_later(_LINGER_S, self.abort)
-        else:
-            self.abort()
-        if answer is not None:
-            answer.set_exception(NoResponse(_NO_ANSWER))
 
     def _end(self) -> asyncio.Future[Answer] | None:
         """Return the current request, if a caller still waits for its answer."""
