@@ -105,7 +105,7 @@ class ConnectionPool:
                     connection = await self._connect(ends_s)
                 # No await between this and the sending.
                 if is_write and self._may_write is not None and not self._may_write():
-                    self._put_back(connection, now_s)
+                    self._put_back(connection, loop.time())
                     raise NotLeading(NOT_LEADING)
                 self._busy.start(connection, ends_s)
                 try:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 import httptools
+import msgspec
 
 from podium.objects.api_errors import ConnectionLost, NoResponse
 
@@ -31,7 +32,7 @@ _NO_ANSWER: Final = "no answer in time"
 _CLOSED: Final = "the server closed the connection before it had answered"
 
 
-class Answer(NamedTuple):
+class Answer(msgspec.Struct, frozen=True, gc=False):
     """A complete answer.
 
     `retry_after` and `content_encoding` are the texts of those headers; `has_flow_schema` is for `from_response`.
@@ -63,7 +64,7 @@ class Connection(asyncio.Protocol):
         self._parser: Any = httptools.HttpResponseParser(self)
         self._transport: asyncio.Transport
         self._answer: asyncio.Future[Answer] | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._lingering_ends: asyncio.TimerHandle | None = None
         self._served = 0
         self._received_bytes = self._received_bytes_max = 0
         self._start_answer()
@@ -96,7 +97,7 @@ class Connection(asyncio.Protocol):
         answer = self._end()
         if self._lingers:
             self.is_open, self.is_lingering = False, True
-            self._timer = self._loop.call_later(_LINGER_S, self.abort)
+            self._lingering_ends = self._loop.call_later(_LINGER_S, self.abort)
         else:
             self.abort()
         if answer is not None:
@@ -213,9 +214,9 @@ class Connection(asyncio.Protocol):
     def _end(self) -> asyncio.Future[Answer] | None:
         """Return the current request, if a caller still waits for its answer."""
         answer, self._answer = self._answer, None
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        if self._lingering_ends is not None:
+            self._lingering_ends.cancel()
+            self._lingering_ends = None
         return None if answer is None or answer.done() else answer
 
 
