@@ -346,20 +346,18 @@ class ApiClient:
         await self._patch_status(pod, _encode({"metadata": {"uid": pod.uid}, "status": status}))
 
     async def _send_binding(self, pod: Pod, path: str, body: bytes | Compose) -> None:
-        for pause_s in _BIND_PAUSES_S:
-            try:
-                return await self._send_binding_once(pod, path, body)
-            except Unreachable:
-                await anyio.sleep(_with_jitter(pause_s, pod))
-        return await self._send_binding_once(pod, path, body)
-
-    async def _send_binding_once(self, pod: Pod, path: str, body: bytes | Compose) -> None:
         binding, namespace = path + "/binding", pod.metadata.namespace
-        check_success(
-            await self._dispatcher.send(
-                Priority.BINDING, "POST", binding, body, namespace=namespace, urgency=pod.spec.priority
-            )
-        )
+        for pause_s in (*_BIND_PAUSES_S, None):
+            try:
+                answer = await self._dispatcher.send(
+                    Priority.BINDING, "POST", binding, body, namespace=namespace, urgency=pod.spec.priority
+                )
+                return check_success(answer)
+            except Unreachable:
+                if pause_s is None:
+                    raise
+                await anyio.sleep(_with_jitter(pause_s, pod))
+        raise AssertionError("the last try returns or raises")
 
     async def _settle(self, pod: Pod, node_name: str, path: str, body: bytes, doubt: ApiError) -> None:
         """Find out whether a binding with an unknown outcome has happened, and send it again if it has not.

@@ -13,7 +13,7 @@ lasts until the binding that follows.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import anyio
 import msgspec
@@ -230,7 +230,8 @@ class _BindingCycle:
         for plugin in instruction.plugins.pre_bind:
             asked_s = self._binder.clock.monotonic() if instruction.measure_plugins else 0.0
             parallel, status = pre_flight(plugin, instruction.state, instruction.pod, instruction.node_name)
-            self._report_exception(plugin, "PreBindPreFlight", status)
+            if status is not None and status.error is not None:
+                self._report_exception(plugin, "PreBindPreFlight", status)
             if instruction.measure_plugins:
                 self._observe_plugin(plugin, "PreBindPreFlight", status, asked_s)
             if status is None:
@@ -339,21 +340,19 @@ class _BindingCycle:
     async def _call(self, method: AsyncMethod, plugin: Plugin, point: str) -> Status | None:
         instruction = self._instruction
         call = outcome_of(method, plugin, point, instruction.state, instruction.pod, instruction.node_name)
-        if not instruction.measure_plugins:
-            status = await call
-            self._report_exception(plugin, point, status)
-            return status
-        started_s = self._binder.clock.monotonic()
+        started_s = self._binder.clock.monotonic() if instruction.measure_plugins else 0.0
         status = await call
-        self._report_exception(plugin, point, status)
-        self._observe_plugin(plugin, point, status, started_s)
+        if status is not None and status.error is not None:
+            self._report_exception(plugin, point, status)
+        if instruction.measure_plugins:
+            self._observe_plugin(plugin, point, status, started_s)
         return status
 
     def _observe_plugin(self, plugin: Plugin, point: str, status: Status | None, started_s: float) -> None:
         seconds = self._binder.clock.monotonic() - started_s
         self._binder.observer.observe_plugin(plugin.name, point, _label(status), seconds)
 
-    def _report_exception(self, plugin: Plugin, point: str, status: Status | None) -> None:
+    def _report_exception(self, plugin: Plugin, point: str, status: Status) -> None:
         if (error := raised_in(status)) is not None:
             self._binder.observer.plugin_failed(plugin.name, point, self._instruction.pod, error)
 
@@ -368,5 +367,8 @@ class _BindingCycle:
         return seconds
 
 
+_SUCCESS: Final = Code.SUCCESS.label
+
+
 def _label(status: Status | None) -> str:
-    return (Code.SUCCESS if status is None else status.code).label
+    return _SUCCESS if status is None else status.code.label

@@ -19,6 +19,7 @@ from typing import Final, Literal
 
 import anyio
 
+from podium.client.deadlines import Deadlines
 from podium.client.http_connection import Answer, Broken, Connection, keep_alive, words
 from podium.objects.api_errors import NoResponse, NotLeading, PoolExhausted, Unreachable
 
@@ -66,7 +67,7 @@ class ConnectionPool:
         self._connections_max = connections_max
         self._places = anyio.Semaphore(connections_max)
         self._idle: deque[Connection] = deque()
-        self._busy: set[Connection] = set()
+        self._busy: Deadlines[Connection] = Deadlines(Connection.give_up)
         self._lingering: deque[Connection] = deque()
         self._is_retired = False
         self._may_write = may_write
@@ -89,30 +90,38 @@ class ConnectionPool:
             deadline_s: seconds for everything, including the wait for a connection.
             answer_bytes_max: a longer answer is an error; the body of a failure is truncated instead.
         """
-        loop = asyncio.get_running_loop()
-        ends_s = loop.time() + deadline_s
+        loop, is_write = asyncio.get_running_loop(), method != "GET"
+        now_s = loop.time()
+        ends_s = now_s + deadline_s
         message = self._message(method, path, body, content_type, authorization)
         try:
             self._places.acquire_nowait()
         except anyio.WouldBlock:
             await self._wait_for_place(ends_s)
         try:
-            try:
-                connection = self._reuse() or await self._connect(ends_s)
+            connection = self._reuse(now_s)
+            while True:
+                if connection is None:
+                    connection = await self._connect(ends_s)
                 # No await between this and the sending.
-                if method != "GET" and self._may_write is not None and not self._may_write():
-                    self._put_back(connection)
+                if is_write and self._may_write is not None and not self._may_write():
+                    self._put_back(connection, loop.time())
                     raise NotLeading(NOT_LEADING)
-                return await self._exchange(connection, message, ends_s, answer_bytes_max, lingers=method != "GET")
-            except NoResponse:
-                # What broke this connection may have broken all connections that have not been used since.
-                self.distrust_idle(ends_s - deadline_s)
-                raise
-            except Broken as error:
-                if method != "GET" or not error.is_untouched:
-                    raise
-            connection = await self._connect(ends_s)
-            return await self._exchange(connection, message, ends_s, answer_bytes_max, lingers=False)
+                self._busy.start(connection, ends_s)
+                try:
+                    answer = await connection.send(message, answer_bytes_max, lingers=is_write)
+                except BaseException as error:
+                    self._abandon(connection)
+                    if isinstance(error, NoResponse):
+                        # What broke this connection may have broken all connections that have not been used since.
+                        self.distrust_idle(now_s)
+                    if is_write or not isinstance(error, Broken) or not error.is_untouched:
+                        raise
+                    connection = None
+                else:
+                    self._busy.end(connection)
+                    self._put_back(connection, loop.time())
+                    return answer
         finally:
             self._places.release()
 
@@ -145,23 +154,16 @@ class ConnectionPool:
 
     # ------------------------------------------------------------ one request
 
-    async def _exchange(
-        self, connection: Connection, message: bytes, ends_s: float, answer_bytes_max: int, *, lingers: bool
-    ) -> Answer:
-        self._busy.add(connection)
-        try:
-            answer = await connection.send(message, ends_s, answer_bytes_max, lingers=lingers)
-        except BaseException:
-            # Also after a cancellation: the late answer would be taken for that of the next request.
-            if connection.is_lingering:
-                self._let_linger(connection)
-            else:
-                connection.abort()
-            raise
-        finally:
-            self._busy.discard(connection)
-        self._put_back(connection)
-        return answer
+    def _abandon(self, connection: Connection) -> None:
+        """Drop the connection of a request that has failed or was cancelled.
+
+        The late answer would be taken for that of the next request.
+        """
+        self._busy.end(connection)
+        if connection.is_lingering:
+            self._let_linger(connection)
+        else:
+            connection.abort()
 
     def _let_linger(self, connection: Connection) -> None:
         """Keep the connection of a caller that gave up open for the late answer.
@@ -172,9 +174,9 @@ class ConnectionPool:
         while len(self._lingering) > self._connections_max or not self._lingering[0].is_lingering:
             self._lingering.popleft().abort()
 
-    def _put_back(self, connection: Connection) -> None:
+    def _put_back(self, connection: Connection, now_s: float) -> None:
         if connection.is_open and not self._is_retired:
-            connection.idle_since_s = asyncio.get_running_loop().time()
+            connection.idle_since_s = now_s
             self._idle.append(connection)
         else:
             connection.abort()
@@ -205,11 +207,11 @@ class ConnectionPool:
 
     # ------------------------------------------------------------ connections
 
-    def _reuse(self) -> Connection | None:
+    def _reuse(self, now_s: float) -> Connection | None:
         """Return the most recently used connection, so that a busy time's surplus becomes idle and is closed."""
         while self._idle:
             connection = self._idle.pop()
-            if connection.is_open and asyncio.get_running_loop().time() - connection.idle_since_s < _KEEPALIVE_S:
+            if connection.is_open and now_s - connection.idle_since_s < _KEEPALIVE_S:
                 return connection
             connection.abort()
         return None

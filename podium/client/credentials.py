@@ -84,12 +84,21 @@ class Credentials:
         self._token, self._renewed_at_s = source._token, source._renewed_at_s
         self.generation += 1
 
+    @property
+    def header(self) -> str | None:
+        """The value of the Authorization header as it was last read, or None as `authorization`."""
+        return self._token.header
+
+    def is_recheck_due(self) -> bool:
+        """Return whether `authorization` reads the files again, or renews a token that expires."""
+        return self._clock.monotonic() >= self._recheck_at_s
+
     async def authorization(self) -> str | None:
         """Return the value of the Authorization header, or None with a client certificate or no credentials."""
-        if self._clock.monotonic() >= self._recheck_at_s:
+        if self.is_recheck_due():
             self._recheck_at_s = self._clock.monotonic() + _RECHECK_S
             await self._refresh(force=False)
-        return self._token.header
+        return self.header
 
     async def renew(self, header: str | None) -> bool:
         """Renew the credentials after the server has rejected those with this header.

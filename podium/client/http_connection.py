@@ -1,6 +1,6 @@
 """One connection over HTTP/1.1, and one request at a time on it.
 
-Owns the bytes of an answer: where it ends, its maximum size, and its deadline. Never sends anything twice.
+Owns the bytes of an answer: where it ends, and its maximum size. Never sends anything twice, and never reads a clock.
 
 Uses httptools for parsing. Does not support redirects or pipelining, and leaves a compressed body to the caller
 (`client.content_coding`); skips informational answers.
@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 import httptools
+import msgspec
 
 from podium.objects.api_errors import ConnectionLost, NoResponse
 
@@ -31,7 +32,7 @@ _NO_ANSWER: Final = "no answer in time"
 _CLOSED: Final = "the server closed the connection before it had answered"
 
 
-class Answer(NamedTuple):
+class Answer(msgspec.Struct, frozen=True, gc=False):
     """A complete answer.
 
     `retry_after` and `content_encoding` are the texts of those headers; `has_flow_schema` is for `from_response`.
@@ -63,7 +64,7 @@ class Connection(asyncio.Protocol):
         self._parser: Any = httptools.HttpResponseParser(self)
         self._transport: asyncio.Transport
         self._answer: asyncio.Future[Answer] | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._lingering_ends: asyncio.TimerHandle | None = None
         self._served = 0
         self._received_bytes = self._received_bytes_max = 0
         self._start_answer()
@@ -75,22 +76,32 @@ class Connection(asyncio.Protocol):
         self._content_encoding = ""
         self._is_begun = self._is_headed = self._is_framed = False
 
-    def send(
-        self, request: bytes, deadline_s: float, answer_bytes_max: int, *, lingers: bool
-    ) -> asyncio.Future[Answer]:
-        """Send a request. The future gets the answer or a `ConnectionLost` by the deadline on the loop's clock.
+    def send(self, request: bytes, answer_bytes_max: int, *, lingers: bool) -> asyncio.Future[Answer]:
+        """Send a request. The future gets the answer or a `ConnectionLost`, after `give_up` a `NoResponse`.
 
         Args:
-            lingers: stay open for a while after the deadline, so that a slow server does not cancel the write.
+            lingers: stay open for a while after `give_up`, so that a slow server does not cancel the write.
         """
         assert self._answer is None, "only one request at a time"
         self._start_answer()
         self._received_bytes, self._received_bytes_max = 0, answer_bytes_max
         self._lingers = lingers
         answer = self._answer = self._loop.create_future()
-        self._timer = self._loop.call_at(deadline_s, self._give_up)
         self._transport.write(request)
         return answer
+
+    def give_up(self) -> None:
+        """End the request, if it is unanswered: its time is over."""
+        if self._answer is None:
+            return
+        answer = self._end()
+        if self._lingers:
+            self.is_open, self.is_lingering = False, True
+            self._lingering_ends = self._loop.call_later(_LINGER_S, self.abort)
+        else:
+            self.abort()
+        if answer is not None:
+            answer.set_exception(NoResponse(_NO_ANSWER))
 
     def abort(self) -> None:
         """Drop the connection without a TLS shutdown, which would wait for a server that may be gone."""
@@ -200,22 +211,12 @@ class Connection(asyncio.Protocol):
         if answer is not None:
             answer.set_exception(Broken(words, is_untouched=self._served > 0 and not self._is_begun))
 
-    def _give_up(self) -> None:
-        answer = self._end()
-        if self._lingers:
-            self.is_open, self.is_lingering = False, True
-            self._timer = self._loop.call_later(_LINGER_S, self.abort)
-        else:
-            self.abort()
-        if answer is not None:
-            answer.set_exception(NoResponse(_NO_ANSWER))
-
     def _end(self) -> asyncio.Future[Answer] | None:
         """Return the current request, if a caller still waits for its answer."""
         answer, self._answer = self._answer, None
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        if self._lingering_ends is not None:
+            self._lingering_ends.cancel()
+            self._lingering_ends = None
         return None if answer is None or answer.done() else answer
 
 

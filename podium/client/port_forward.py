@@ -51,11 +51,13 @@ class ForwardedPort:
         lines = [f"GET {path} HTTP/1.1", "Host: podium", "Accept: application/json", "Accept-Encoding: identity"]
         lines += [] if authorization is None else [f"Authorization: {authorization}"]
         request = "\r\n".join((*lines, "", "")).encode("latin-1")
-        ends_s = asyncio.get_running_loop().time() + deadline_s
+        timer = asyncio.get_running_loop().call_later(deadline_s, self._connection.give_up)
         try:
-            answer = await self._connection.send(request, ends_s, answer_bytes_max, lingers=False)
+            answer = await self._connection.send(request, answer_bytes_max, lingers=False)
         except ConnectionLost as error:
             raise ConnectionLost("; ".join((str(error), *self._failure))) from error
+        finally:
+            timer.cancel()
         if answer.status >= _REFUSED:
             raise from_response(answer.status, answer.body, answer.retry_after)
         return answer.body

@@ -136,7 +136,10 @@ class ApiSession:
         if answer_bytes_max is None:
             answer_bytes_max = _ANSWER_BYTES_MAX if method == "POST" else _OBJECT_BYTES_MAX
         request = method, path, body, content_type, deadline_s, answer_bytes_max
-        authorization = await self._authorization()
+        credentials = self._credentials
+        # Nearly always: two coroutines less for each request.
+        is_current = credentials.generation == self._generation and not credentials.is_recheck_due()
+        authorization = credentials.header if is_current else await self._authorization()
         try:
             return await self._exchange(*request, authorization)
         except (Unauthorized, Unreachable) as error:

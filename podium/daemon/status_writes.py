@@ -81,7 +81,8 @@ class _OnItsWay:
     waiting: AnyStatusWrite | None
     has_begun: bool = False
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-    ended: anyio.Event = field(default_factory=anyio.Event)
+    ended: anyio.Event | None = None
+    """Set at the end, if anything waits for it."""
 
 
 class StatusWrites:
@@ -118,7 +119,8 @@ class StatusWrites:
         finally:
             if self._on_their_way.get(uid) is pending_write:
                 del self._on_their_way[uid]
-            pending_write.ended.set()
+            if pending_write.ended is not None:
+                pending_write.ended.set()
 
     async def settle(self, uid: str) -> None:
         """Drop the waiting write and await the end of the one under way; return at once if no write is under way."""
@@ -127,6 +129,7 @@ class StatusWrites:
             return
         pending_write.waiting = None
         if pending_write.has_begun:
+            pending_write.ended = pending_write.ended or anyio.Event()
             await pending_write.ended.wait()
         else:
             del self._on_their_way[uid]

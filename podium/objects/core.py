@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import msgspec
 from msgspec import field
@@ -328,7 +328,12 @@ class Pod(NamespacedObject, frozen=True):
 
     def on_node(self, node_name: str) -> Pod:
         """Return the pod as it will be once bound to the node."""
-        return Pod(metadata=self.metadata, spec=self.spec, status=self.status, node_name=node_name)
+        if type(self) is not Pod:
+            return Pod(metadata=self.metadata, spec=self.spec, status=self.status, node_name=node_name)
+        # A copy costs half of it: its spec is shared already.
+        pod: Pod = cast(Any, self).__copy__()
+        force_setattr(pod, "node_name", node_name)
+        return pod
 
 
 # ---------------------------------------------------------------- nodes

@@ -96,8 +96,11 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.TableScorePlugin, 
             if self._totals is not None and not allocatable and resource.name in classes:
                 allocatable, in_use = self._totals.of(node, classes[resource.name])
             if allocatable:
-                fractions_without_pod.append(_fraction(in_use, allocatable))
-                fractions_with_pod.append(_fraction(in_use + amount, allocatable))
+                # Written out: each attempt scores the node of the one before.
+                whole = float(allocatable)
+                without_pod, with_pod = float(in_use) / whole, float(in_use + amount) / whole
+                fractions_without_pod.append(without_pod if without_pod < 1.0 else 1.0)
+                fractions_with_pod.append(with_pod if with_pod < 1.0 else 1.0)
         evenness = _evenness(fractions_with_pod)
         return _HALF + (_HALF + evenness - _evenness(fractions_without_pod)) // 2 if self._scores_gain else evenness
 
@@ -168,10 +171,6 @@ def _evenness(fractions: Sequence[float]) -> int:
         mean = _total(fractions) / count
         deviation = math.sqrt(_total([(fraction - mean) * (fraction - mean) for fraction in fractions]) / count)
     return int((1 - deviation) * fwk.MAX_NODE_SCORE)
-
-
-def _fraction(in_use: int, allocatable: int) -> float:
-    return min(float(in_use) / float(allocatable), 1.0)
 
 
 def _total(terms: Sequence[float]) -> float:

@@ -155,7 +155,7 @@ class NodeResourcesFit(
 
     def _held_demands(self, spec: PodSpec) -> tuple[Demand, ...]:
         demands = _demands(spec)
-        if self.ignores_nothing:
+        if not self._ignored and not self._ignored_groups:
             return demands
         return tuple(demand for demand in demands if not self._is_ignored(demand.resource))
 

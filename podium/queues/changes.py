@@ -68,6 +68,8 @@ def _resizes(old: Pod, new: Pod, release: Release) -> Iterator[ActionType]:
     except FieldError:
         yield ActionType.UPDATE_POD_SCALE_DOWN
         return
+    if old_requests is new_requests:
+        return  # those of one spec, as after each change of a condition
     if _exceeds(old_requests, new_requests):
         yield ActionType.UPDATE_POD_SCALE_DOWN
     if release.events.have_scale_up and _exceeds(new_requests, old_requests):

@@ -39,7 +39,7 @@ ReadLabelledValues = Callable[[], Mapping[tuple[str, ...], float]]
 
 
 class Counter:
-    """A number that only increases."""
+    """A number that only increases. What counts several times for each pod adds to `value` itself."""
 
     __slots__ = ("value",)
 

@@ -86,7 +86,10 @@ class Diagnosis:
     @property
     def rejected_count(self) -> int:
         """The number of nodes that have an entry."""
-        return sum(len(rejection.rows) for rejection in self.rejections) + len(self.single)
+        count = len(self.single)
+        for rejection in self.rejections:
+            count += len(rejection.rows)
+        return count
 
     def statuses(self) -> Mapping[int, Status]:
         """Return the status by row of every node that has an entry. Cost: one entry per such node."""

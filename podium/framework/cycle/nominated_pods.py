@@ -179,14 +179,19 @@ class NominatedAhead:
         self._pod = pod
         self._snapshot = snapshot
         self._nominated = nominations
+        self._rows_of_pods: RowsOfNominations | None = None
 
     def on(self, row: int) -> Sequence[Pod]:
         """Return the pods nominated to one node."""
         return self._nominated.ahead_on(self._pod, self._snapshot.name(row))
 
-    @cached_property
+    @property
     def _by_row(self) -> RowsOfNominations:
-        return self._nominated.ahead_by_row(self._pod, self._snapshot)
+        # Each attempt asks once at least, and `cached_property` takes a lock.
+        rows = self._rows_of_pods
+        if rows is None:
+            rows = self._rows_of_pods = self._nominated.ahead_by_row(self._pod, self._snapshot)
+        return rows
 
     @property
     def by_row(self) -> Mapping[int, tuple[Pod, ...]]:

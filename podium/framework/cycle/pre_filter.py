@@ -70,9 +70,8 @@ def run_pre_filter(cycle: Cycle) -> frozenset[str] | Status | None:
         raise
     state.skipped_filters = frozenset(skipped_names)
     cycle.filtered_at_s = framework.observe("PreFilter", rejection, started_s)
-    cycle.diagnosis.unschedulable_plugins.update(narrowed_by)
     if rejection is not None:
-        return _turned_down(rejection, cycle.diagnosis)
+        return _turned_down(rejection, cycle.diagnosis, narrowed_by)
     return names if names is None else _note_narrowing(names, narrowed_by, cycle.diagnosis)
 
 
@@ -91,7 +90,8 @@ def names_of(answer: object) -> frozenset[str]:
     raise PluginError(f"answered {short_repr(answer)}, which is not a PreFilterResult")
 
 
-def _turned_down(rejection: Status, diagnosis: Diagnosis) -> Status:
+def _turned_down(rejection: Status, diagnosis: Diagnosis, narrowed_by: Sequence[str] = ()) -> Status:
+    diagnosis.unschedulable_plugins.update(narrowed_by)
     diagnosis.absent = rejection
     diagnosis.pre_filter_message = rejection.message
     diagnosis.blame(rejection)
@@ -99,6 +99,7 @@ def _turned_down(rejection: Status, diagnosis: Diagnosis) -> Status:
 
 
 def _note_narrowing(names: frozenset[str], plugins: Sequence[str], diagnosis: Diagnosis) -> frozenset[str]:
+    diagnosis.unschedulable_plugins.update(plugins)
     reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}]"
     diagnosis.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,))
     return names

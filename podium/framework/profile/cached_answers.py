@@ -10,9 +10,9 @@ call in table form. An attempt costs one gather per run of filters, and one for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import mul
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -24,6 +24,7 @@ from podium.framework.contract.plugin import Scope
 from podium.framework.contract.score import MAX_NODE_SCORE, Scoring
 from podium.framework.contract.status import PluginError, Status, failure_text
 from podium.framework.profile.forms import Filter, Scorer, one_integer, one_integer_each
+from podium.framework.profile.observer import Observer
 from podium.framework.profile.rejection import Rejection, rejection_of
 from podium.framework.profile.score_history import ScoreHistory, SmallScores
 from podium.objects.core import Pod
@@ -31,17 +32,15 @@ from podium.objects.core import Pod
 FEW_ROWS: Final = 4
 """Up to this many changed rows, one call per row in node form is cheaper than one call in table form."""
 
-CountEvaluations: TypeAlias = Callable[[str, str, int], None]
-"""Called with a plugin, an extension point, and the number of rows that it was called for."""
-
 
 class Asking(msgspec.Struct, frozen=True):
-    """The arguments of plugin calls in one refresh."""
+    """The arguments of plugin calls in one refresh, and what counts them: for the profile, by plugin and row."""
 
     state: CycleState
     pod: Pod
     snapshot: Snapshot
-    count: CountEvaluations
+    observer: Observer
+    profile: str
 
 
 class Meanings:
@@ -89,7 +88,7 @@ class _Verdicts:
         for plugin_filter in self.filters:
             if not len(places):
                 break
-            asking.count(plugin_filter.name, "Filter", len(places))
+            asking.observer.count_evaluations(plugin_filter.name, "Filter", asking.profile, len(places))
             remaining_rows = rows[places]
             outcome = rejection_of(
                 remaining_rows, plugin_filter.filter(asking.state, asking.pod, asking.snapshot, remaining_rows)
@@ -108,7 +107,7 @@ class _Verdicts:
         for plugin_filter in self.filters:
             if not remaining_nodes:
                 break
-            asking.count(plugin_filter.name, "Filter", len(remaining_nodes))
+            asking.observer.count_evaluations(plugin_filter.name, "Filter", asking.profile, len(remaining_nodes))
             feasible: list[NodeInfo] = []
             for node in remaining_nodes:
                 status = plugin_filter.filter_one(state, pod, node)
@@ -234,7 +233,7 @@ class CachedScore:
         """Score the rows anew."""
         if not len(rows):
             return
-        asking.count(self.scorer.name, "Score", len(rows))
+        asking.observer.count_evaluations(self.scorer.name, "Score", asking.profile, len(rows))
         scores = one_integer_each(self.scorer.score(asking.state, asking.pod, asking.snapshot, rows), len(rows))
         least, greatest = int(np.minimum.reduce(scores)), int(np.maximum.reduce(scores))
         # Absolute scores go into small columns, so they are checked here, not after normalising.
@@ -247,7 +246,7 @@ class CachedScore:
 
     def score_few(self, asking: Asking, nodes: Sequence[NodeInfo]) -> None:
         """Score the nodes anew, one by one."""
-        asking.count(self.scorer.name, "Score", len(nodes))
+        asking.observer.count_evaluations(self.scorer.name, "Score", asking.profile, len(nodes))
         state, pod, raw, score_one = asking.state, asking.pod, self.raw, self.scorer.score_one
         for node in nodes:
             score = score_one(state, pod, node)

@@ -99,8 +99,16 @@ class CachedAnswers(Generic[P]):
             skipped_names.add(plugin.name)
         values += state_values
 
-    def carry_out(self, state: CycleState, skipped_names: set[str]) -> Iterator[P]:
-        """Yield the plugins to call, in order. The cached effects of the others are applied in between."""
+    def carry_out(self, state: CycleState, skipped_names: set[str]) -> Iterable[P]:
+        """Return the plugins to call, in order. The cached effects of the others are applied in between."""
+        if self.asked:
+            return self._in_turn(state, skipped_names)
+        ((skipped_here, values),) = self._stretches
+        skipped_names |= skipped_here
+        state.write(*values)
+        return ()
+
+    def _in_turn(self, state: CycleState, skipped_names: set[str]) -> Iterator[P]:
         for plugin, (skipped_here, values) in zip_longest(self.asked, self._stretches):
             skipped_names |= skipped_here
             state.write(*values)
@@ -217,6 +225,8 @@ class PodSignature:
 
     def active_filters(self, skipped_names: frozenset[str]) -> Sequence[Filter | CachedFilters]:
         """Return the filters of one attempt, without those whose PreFilter skipped them in it."""
+        if len(self.filters) == len(self._filtered.answers):
+            return self.filters  # all of them are runs of cached ones
         return [
             filter_or_run
             for filter_or_run in self.filters
@@ -299,13 +309,7 @@ class PodSignature:
     # ------------------------------------------------------------ looking at rows
 
     def _asking(self, pod: Pod) -> Asking:
-        observer, profile = self._framework.observer, self._framework.name
-        return Asking(
-            self._state,
-            pod,
-            self.snapshot,
-            lambda plugin, point, times: observer.count_evaluations(plugin, point, profile, times),
-        )
+        return Asking(self._state, pod, self.snapshot, self._framework.observer, self._framework.name)
 
     @property
     def _pods_end(self) -> int:

@@ -65,7 +65,7 @@ class AttemptMetrics:
 
     def count_attempt(self, result: AttemptResult, profile: str, seconds: float) -> None:
         """Count an attempt that has ended: its pod was bound, or its failure was handled."""
-        self._attempts[result, profile].add()
+        self._attempts[result, profile].value += 1.0
         self._attempt_s[result, profile].observe(seconds)
 
     def observe_algorithm(self, seconds: float) -> None:

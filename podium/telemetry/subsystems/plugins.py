@@ -91,7 +91,7 @@ class PluginMetrics:
 
     def count_evaluations(self, plugin: str, point: str, profile: str, times: int = 1) -> None:
         """Count a plugin's calls; for Filter, `times` is the number of nodes."""
-        self._evaluations[plugin, point, profile].add(times)
+        self._evaluations[plugin, point, profile].value += times
 
     def observe_permit_wait(self, status: str, seconds: float) -> None:
         """Record a pod's wait at Permit; `status` is the code that ended the wait."""

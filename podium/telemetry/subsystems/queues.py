@@ -61,7 +61,7 @@ class QueueMetrics:
 
     def add_goroutines(self, operation: str, change: int) -> None:
         """Count a task of that operation that started (1) or ended (-1)."""
-        self._goroutines[(operation,)].add(change)
+        self._goroutines[(operation,)].value += change
 
     def add_unschedulable(self, plugin: str, profile: str, change: int) -> None:
         """Count a pod that the plugin rejected: it became unschedulable (1), or was requeued or deleted (-1)."""
@@ -69,11 +69,11 @@ class QueueMetrics:
 
     def count_incoming(self, queue: QueueName, event: str, pods: int = 1) -> None:
         """Count pods that entered a queue because of an event."""
-        self._incoming[queue, event].add(pods)
+        self._incoming[queue, event].value += pods
 
     def count_incoming_entity(self, queue: QueueName, event: str, kind: EntityKind) -> None:
         """Count a pod by itself, or a pod group, that entered a queue because of an event."""
-        self._incoming_entities[queue, event, kind].add(1)
+        self._incoming_entities[queue, event, kind].value += 1
 
     def observe_event(self, event: str, seconds: float) -> None:
         """Record a handled cluster event."""

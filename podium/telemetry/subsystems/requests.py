@@ -45,7 +45,7 @@ class RequestMetrics:
 
     def count_request(self, method: str, host: str, code: str) -> None:
         """Count a request; `code` is the HTTP status, or `<error>` if there was no answer."""
-        self._requests[code, method, host].add()
+        self._requests[code, method, host].value += 1.0
 
     def observe_request(
         self, method: str, host: str, seconds: float, request_bytes: int, response_bytes: int | None

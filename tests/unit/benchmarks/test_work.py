@@ -33,21 +33,21 @@ from tests.unit.queues.builders import QueueBench
 NODES, ATTEMPTS, WARM_UP = 300, 20, 20
 
 CALLS_MAX = {
-    "plain": 424,
-    "node-affinity": 468,
-    "zone-spread": 518,
-    "zone-spread-soft": 500,
-    "pod-affinity": 672,
-    "pod-affinity-preferred": 620,
-    "anti-affinity": 728,
-    "mixed": 692,
-    "policies": 580,
+    "plain": 404,
+    "node-affinity": 448,
+    "zone-spread": 498,
+    "zone-spread-soft": 481,
+    "pod-affinity": 653,
+    "pod-affinity-preferred": 601,
+    "anti-affinity": 708,
+    "mixed": 680,
+    "policies": 559,
 }
 """Calls of functions for one attempt, in Python and in C, from the snapshot to Reserve.
 
 With Python 3.11; others need fewer.
 """
-GANG_CALLS_MAX = {3: 815, 200: 760}
+GANG_CALLS_MAX = {3: 785, 200: 734}
 """As many for each pod of a gang of that size: tried with the others, and then placed."""
 DEVICES_CALLS_MAX = 1100
 """As many for a pod with a claim for devices, on a tenth of the nodes."""
