@@ -145,6 +145,6 @@ def _print(load_result: LoadResult, outlook: Outlook, leader: Leader, output: st
         running = {} if leader.story is None else {"leader": leader.as_dict()}
         print_value(answer | running | load_result.basis(), output)
         return
-    told = [] if leader.story is None else queue_lines(leader.story, leader.name)
-    for line in (*told, *outlook.lines()):
+    story = [] if leader.story is None else queue_lines(leader.story, leader.name)
+    for line in (*story, *outlook.lines()):
         say(line)

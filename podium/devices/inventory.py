@@ -150,8 +150,8 @@ class SliceDevice:
 
     def matches_soon(self, expression: str, budget: StepBudget) -> bool | None:
         """Match as `matches`; None if that would raise an error, or take longer than a few milliseconds."""
-        known = self._matches
-        if known is not None and (matches := known.get(expression)) is not None:
+        memory = self._matches
+        if memory is not None and (matches := memory.get(expression)) is not None:
             return matches
         # Whatever is known to other devices: an interrupted search must go on where it was.
         if budget.is_turn_over:
@@ -167,9 +167,9 @@ class SliceDevice:
                 return None
             if key is not None:
                 looks.share(key, matches)
-        if known is None or len(known) >= _MATCHES_MAX:
-            known = self._matches = {}
-        known[expression] = matches
+        if memory is None or len(memory) >= _MATCHES_MAX:
+            memory = self._matches = {}
+        memory[expression] = matches
         return matches
 
     def _evaluate_soon(self, expression: str, budget: StepBudget) -> bool | None:

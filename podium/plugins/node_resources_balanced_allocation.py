@@ -97,8 +97,8 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.TableScorePlugin, 
                 allocatable, in_use = self._totals.of(node, classes[resource.name])
             if allocatable:
                 # Written out: each attempt scores the node of the one before.
-                whole = float(allocatable)
-                without_pod, with_pod = float(in_use) / whole, float(in_use + amount) / whole
+                capacity = float(allocatable)
+                without_pod, with_pod = float(in_use) / capacity, float(in_use + amount) / capacity
                 fractions_without_pod.append(without_pod if without_pod < 1.0 else 1.0)
                 fractions_with_pod.append(with_pod if with_pod < 1.0 else 1.0)
         evenness = _evenness(fractions_with_pod)

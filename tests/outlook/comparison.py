@@ -55,7 +55,7 @@ class Play:
         return any(later - earlier < MOMENT_S for earlier, later in itertools.pairwise(sorted(self.ends_s.values())))
 
 
-def paired(names: Sequence[str], outlooks: Sequence[PodOutlook], play: Play) -> dict[str, PodOutlook]:
+def pair_up(names: Sequence[str], outlooks: Sequence[PodOutlook], play: Play) -> dict[str, PodOutlook]:
     """The answers by the names of replicas in the sandbox: they are alike, and each answer may be about any of them."""
     pairings = (dict(zip(order, outlooks, strict=False)) for order in itertools.permutations(names))
     return min(pairings, key=lambda answers: fault_count(answers, play))

@@ -34,7 +34,7 @@ from podium.sandbox.embedded import Sandbox
 from podium.sandbox.resources import resource_named
 from tests.manifests import Json
 from tests.outlook.clusters import NAMESPACE, WaitingCluster, waiting_cluster
-from tests.outlook.comparison import MOMENT_S, Binding, Play, fault_count, faults_of, paired
+from tests.outlook.comparison import MOMENT_S, Binding, Play, fault_count, faults_of, pair_up
 from tests.outlook.extras import GANG
 from tests.outlook.times import GRACES_S, LAST_END_S, START_DELAY_S
 from tests.provisioned.sandboxed import at_rest, daemon_beside, run, sandbox_of
@@ -165,7 +165,7 @@ def _faults_of_waiting(
     for name in waiting.waiting:
         play.bindings |= _binding_for(name, answers[name], play, _partners(waiting.objects, name), play_on)
     members = [name for name in waiting.waiting if name.startswith(GANG)]
-    answers |= paired(members, [answers[name] for name in members], play)
+    answers |= pair_up(members, [answers[name] for name in members], play)
     # What never runs does so in no play.
     never = {name: answer for name, answer in answers.items() if answer.verdict is Verdict.NEVER}
     return {
@@ -187,12 +187,12 @@ def _faults_of_comers(
 
     plays = [play_on(None)]
     for node in dict.fromkeys(node for outlook in outlooks for node in outlook.nodes):
-        if all(fault_count(paired(play.comers, outlooks, play), play) for play in plays):
+        if all(fault_count(pair_up(play.comers, outlooks, play), play) for play in plays):
             plays.append(play_on(Question("comer", node)))
-    best = min(plays, key=lambda play: fault_count(paired(play.comers, outlooks, play), play))
+    best = min(plays, key=lambda play: fault_count(pair_up(play.comers, outlooks, play), play))
     if len(best.comers) != len(outlooks):
         return {"": f"{len(outlooks)} pods were expected to come, and {len(best.comers)} came"}, best
-    answers = paired(best.comers, outlooks, best)
+    answers = pair_up(best.comers, outlooks, best)
     open_answers = {name for name, answer in answers.items() if answer.verdict is Verdict.LATER and answer.by_s is None}
     elsewhere = {
         name

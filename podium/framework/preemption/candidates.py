@@ -79,7 +79,7 @@ class Importance:
     def below(self, pod: Pod, pods: Iterable[Pod]) -> list[Pod]:
         """Return the pods of lower priority than the pod: its potential victims. Raises: as `is_protected`."""
         priority, is_protected = pod.priority, self._is_protected
-        return [other for other in pods if (other.spec.priority or 0) < priority and not is_protected(other)]
+        return [pod for pod in pods if (pod.spec.priority or 0) < priority and not is_protected(pod)]
 
     def started_s(self, pod: Pod) -> float:
         """Return the pod's start time; now, if it has not started or its start time cannot be parsed."""
@@ -273,8 +273,8 @@ class Candidate:
         if priorities.count(highest) == count:
             starts_s = {*map(started_s, self.victims)}
         else:
-            each = zip(self.victims, priorities, strict=True)
-            starts_s = {started_s(victim) for victim, priority in each if priority == highest}
+            pairs = zip(self.victims, priorities, strict=True)
+            starts_s = {started_s(victim) for victim, priority in pairs if priority == highest}
         first_s = min((start_s for start_s in starts_s if start_s is not None), default=inf)
         # Exact as floats: the sums stay below 2**53 up to two million victims.
         priority_sum = sum(priorities) + count * _PRIORITY_OFFSET

@@ -41,12 +41,12 @@ class DryRunResult:
     """The candidates, those that violate no budget first, and the answers of the rows that were tried."""
 
     candidates: Candidates
-    tried: Sequence[tuple[Rows, Sequence[VictimSelection]]]
+    selections: Sequence[tuple[Rows, Sequence[VictimSelection]]]
 
     @property
     def rejections(self) -> dict[int, Status]:
         """The status of each row that is not a candidate. Cost: one step for each row; only failures need it."""
-        pairs = chain.from_iterable(zip(rows.tolist(), answers, strict=True) for rows, answers in self.tried)
+        pairs = chain.from_iterable(zip(rows.tolist(), answers, strict=True) for rows, answers in self.selections)
         return {row: answer for row, answer in pairs if isinstance(answer, Status)}
 
 

@@ -64,9 +64,9 @@ class _Cached:
         self.is_valid[self._rows.take(dry_run.snapshot)] = False
         former, current = self._nominated_pods, dry_run.nominated_pods
         if current is not former:
-            others = compress(current, map(is_not, current.values(), map(former.get, current)))
-            changed = [row for row in others if not _are_same(former.get(row, ()), current[row])]
-            self.is_valid[[*changed, *(former.keys() - current.keys())]] = False
+            differing = compress(current, map(is_not, current.values(), map(former.get, current)))
+            rows = [row for row in differing if not _are_same(former.get(row, ()), current[row])]
+            self.is_valid[[*rows, *(former.keys() - current.keys())]] = False
             self._nominated_pods = current
 
     def of(self, rows: Rows) -> tuple[list[VictimSelection | None], Costs]:
@@ -132,8 +132,8 @@ def _in_parts(dry_run: NodesDryRun, rows: Rows, positions: Rows) -> Iterator[Row
         if counts:
             yield positions
         return
-    before = np.cumsum(counts) - counts
-    yield from np.split(positions, np.flatnonzero(np.diff(before // _PODS_AT_ONCE)) + 1)
+    starts = np.cumsum(counts) - counts
+    yield from np.split(positions, np.flatnonzero(np.diff(starts // _PODS_AT_ONCE)) + 1)
 
 
 def _are_same(former: Sequence[object], current: Sequence[object]) -> bool:

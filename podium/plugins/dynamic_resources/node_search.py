@@ -51,8 +51,10 @@ class NodeSearch:
             cached_answers = pod_devices.allocator.cached_answers(pod_devices.fresh, row_list, snapshot.nodes)
             pod_devices.note_answers(snapshot.row_of, row_list, cached_answers)
         # Hundreds of nodes are asked, and most have devices by a cached answer.
-        others = [(position, answer) for position, answer in enumerate(cached_answers) if answer.__class__ is not tuple]
-        for position, answer in others:
+        without_devices = [
+            (position, answer) for position, answer in enumerate(cached_answers) if answer.__class__ is not tuple
+        ]
+        for position, answer in without_devices:
             if answer is not None:
                 numbers[position] = pod_devices.number_of(_REFUSED[answer])
                 continue

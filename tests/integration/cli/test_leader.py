@@ -243,8 +243,8 @@ def test_a_leader_that_cannot_be_asked_is_named_with_the_reason(cluster: Cluster
 def test_an_outlook_is_by_the_configuration_of_the_leader_and_begins_with_its_queue(cluster: Cluster) -> None:
     result = cluster.outlook("big")
     assert result.stderr == ""
-    told, answer = result.stdout.splitlines()[:2]
-    assert told.startswith("kube-system/podium-0: shop/big is not in its queue, after attempt ")
+    story, answer = result.stdout.splitlines()[:2]
+    assert story.startswith("kube-system/podium-0: shop/big is not in its queue, after attempt ")
     assert answer.startswith("shop/big: never")
     fields = json.loads(cluster.outlook("shop/big", "-o", "json").stdout)
     assert (fields["leader"]["asked"], fields["leader"]["queue"]) == ("kube-system/podium-0", None)

@@ -47,7 +47,7 @@ CALLS_MAX = {
 
 With Python 3.11; others need fewer.
 """
-GANG_CALLS_MAX = {3: 785, 200: 734}
+GANG_CALLS_MAX = {3: 790, 200: 735}
 """As many for each pod of a gang of that size: tried with the others, and then placed."""
 DEVICES_CALLS_MAX = 1100
 """As many for a pod with a claim for devices, on a tenth of the nodes."""
@@ -159,7 +159,7 @@ def test_a_pod_that_preempts_costs_no_more_than_it_did():
     assert count_calls(lambda: preempt_for(pods[WARM_UP:])) / ATTEMPTS <= PREEMPTION_CALLS_MAX
 
 
-def test_the_flight_recorder_adds_five_calls_to_an_attempt():
+def test_the_flight_recorder_adds_six_calls_to_an_attempt():
     """Keeping the scores and sealing included. Making an observation for the queue is no work of the recorder's."""
     calls = {}
     for recorder in (None, FlightRecorder(RECORDER_BYTES)):
@@ -169,7 +169,7 @@ def test_the_flight_recorder_adds_five_calls_to_an_attempt():
         for pod in pods[:WARM_UP]:
             engine.attempt(pod)
         calls[type(recorder)] = calls_of(engine, pods[WARM_UP:])
-    assert (calls[FlightRecorder] - calls[type(None)]) / (2 * ATTEMPTS_MAX) <= 5
+    assert (calls[FlightRecorder] - calls[type(None)]) / (2 * ATTEMPTS_MAX) <= 6
 
 
 def test_tracing_that_is_off_adds_no_call():

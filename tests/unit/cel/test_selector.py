@@ -167,10 +167,10 @@ def test_deeply_nested_macros_are_a_compile_error():
     ],
 )
 def test_selector_knows_whether_it_reads_only_some_fields(expression, fields):
-    found = compile_selector(expression).fields()
+    names = compile_selector(expression).fields()
     if fields and isinstance(fields[0], str):
         fields = tuple((kind, f"a.b/{name}") for kind, name in (field.split("/") for field in fields))
-    assert (None if found is None else {*found}) == (None if fields is None else {*fields})
+    assert (None if names is None else {*names}) == (None if fields is None else {*fields})
 
 
 def test_threads_share_a_selector():

@@ -80,4 +80,4 @@ def test_an_order_of_drains(cluster):
 def test_an_order_is_about_drains_alone(cluster):
     result = run("what-if", "-f", cluster, "--drain", "n3", "--remove", "Node/n2", "--order")
     assert result.exit_code == 2
-    assert "give it with --drain alone" in result.output
+    assert "--order needs --drain, and no other step" in result.output

@@ -69,6 +69,6 @@ def test_the_queue_of_a_pending_pod_is_one_line(fields, text):
 
 
 def test_a_gate_is_named_and_a_pod_on_a_node_or_deleted_has_no_queue():
-    gated = QUEUED | {"queue": "gated", "gatingPlugin": "SchedulingGates", "reason": "waiting for gates"}
-    assert queue_lines(story_of(queue=gated), "x")[1] == "  gated by SchedulingGates: waiting for gates"
+    entry = QUEUED | {"queue": "gated", "gatingPlugin": "SchedulingGates", "reason": "waiting for gates"}
+    assert queue_lines(story_of(queue=entry), "x")[1] == "  gated by SchedulingGates: waiting for gates"
     assert queue_lines(story_of(bound_to="n1"), "x") == queue_lines(story_of(exists=False), "x") == []

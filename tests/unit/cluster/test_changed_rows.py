@@ -33,12 +33,12 @@ def test_rows_are_replaced_exactly_where_the_node_or_a_pod_is_another_object_tha
         snapshot = draws.choice((cache.snapshot(), cache.snapshot(), cache.snapshot().fork()))
         former_nodes += [None] * (len(snapshot.nodes) - len(former_nodes))
         former_pods += [None] * (len(snapshot.pods) - len(former_pods))
-        others = {
+        differing = {
             row
             for row in range(len(snapshot.nodes))
             if snapshot.nodes[row] is not former_nodes[row] or snapshot.pods[row] is not former_pods[row]
         }
         rows = {*reader.take(snapshot)}
-        assert others <= rows
+        assert differing <= rows
         assert not reader.take(snapshot)
         former_nodes, former_pods = list(snapshot.nodes), list(snapshot.pods)

@@ -116,8 +116,8 @@ def random_device(draws: Random) -> dict[str, Any]:
     }
     names = draws.sample(sorted(attributes), draws.randrange(len(attributes)))
     capacity = {"memory": {"value": draws.choice(["1Gi", "4Gi"])}} if draws.randrange(2) else {}
-    shared = {"allowMultipleAllocations": True} if draws.randrange(4) == 0 else {}
-    return device("g", capacity=capacity, **shared) | {"attributes": {name: attributes[name] for name in names}}
+    flags = {"allowMultipleAllocations": True} if draws.randrange(4) == 0 else {}
+    return device("g", capacity=capacity, **flags) | {"attributes": {name: attributes[name] for name in names}}
 
 
 def outcome_of(find: Callable[[], bool]) -> Any:

@@ -44,6 +44,6 @@ def test_a_search_that_a_limit_ends_says_so_and_a_later_question_has_its_own_tim
     assert [(entry.verdict, entry.is_searching) for entry in limited.pods] == [(Verdict.NEVER, True)] * 3
     assert "the search for what would help has not ended" in " ".join(limited.lines())
     assert limited.pods[0].as_dict()["searching"]
-    whole = cluster.outlook("default/train-0", at=AT)
-    assert not whole.pods[0].is_searching
-    assert len(texts(whole)) == 3
+    outlook = cluster.outlook("default/train-0", at=AT)
+    assert not outlook.pods[0].is_searching
+    assert len(texts(outlook)) == 3

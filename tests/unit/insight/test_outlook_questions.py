@@ -86,8 +86,8 @@ def test_a_pod_that_comes_with_a_node_has_it_and_a_node_that_does_not_exist_is_n
 def test_a_pod_of_a_scheduler_that_nothing_shows_to_exist_is_warned_of() -> None:
     assert "spec.schedulerName ghost" in asked([pod("web", "1", scheduler="ghost")]).warnings[0]
     assert "did you mean podium?" in asked("default/web", pod("web", "1", scheduler="podiun")).warnings[0]
-    placed = pod("other", "1", node="n1", scheduler="ghost")
-    assert asked([pod("web", "1", scheduler="ghost")], placed).warnings == []
+    neighbor = pod("other", "1", node="n1", scheduler="ghost")
+    assert asked([pod("web", "1", scheduler="ghost")], neighbor).warnings == []
     assert asked("default/other", pod("other", "1", node="n1", scheduler="ghost")).warnings == []
 
 

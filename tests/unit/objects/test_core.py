@@ -119,10 +119,10 @@ def test_pods_that_differ_in_the_names_of_their_claims_only_share_a_result() -> 
     keep = [Pod(spec=spec) for spec in specs]
     assert [claim_count_of(pod.spec) for pod in keep] == [1, 1, 2, 0]
     assert calls == [1, 2, 0]
-    shared = without_references(keep[0].spec)
-    assert shared is without_references(keep[1].spec)
+    spec = without_references(keep[0].spec)
+    assert spec is without_references(keep[1].spec)
     assert has_references(keep[0].spec)
-    assert not has_references(shared)
+    assert not has_references(spec)
 
 
 def test_an_error_is_not_remembered() -> None:

@@ -133,11 +133,11 @@ def test_in_another_cluster_only_the_nodes_that_differ_are_tried_again(rooms: Ro
 
 
 def test_results_are_not_kept_for_another_cluster_that_was_asked_about_meanwhile(rooms: Rooms) -> None:
-    victim_cache, others = VictimCache(), Rooms(pod_on_node("c", 1), pod_on_node("d", 1))
+    victim_cache, world = VictimCache(), Rooms(pod_on_node("c", 1), pod_on_node("d", 1))
     steps = victim_cache.select_victims(rooms, np.arange(2), INCOMING, NO_BUDGETS, IMPORTANCE)
-    others.snapshot.pods[0] = rooms.on[0]
+    world.snapshot.pods[0] = rooms.on[0]
     next(steps)
-    tries(victim_cache, others)
+    tries(victim_cache, world)
     assert [answer.victims for answer in run_unasked(steps).answers] == [tuple(on.values()) for on in rooms.on]
     assert tries(victim_cache, rooms) == [0, 1]
 
