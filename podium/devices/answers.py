@@ -167,7 +167,7 @@ class Looks:
             key.append(str(value.value) if isinstance(value, DeviceCapacity) else value)
         return tuple(key)
 
-    def shared(self, key: Hashable) -> bool | None:
+    def answer_for(self, key: Hashable) -> bool | None:
         """Return the answer that has been shared under the key."""
         return self._shared.get(key)
 

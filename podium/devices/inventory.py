@@ -160,7 +160,7 @@ class SliceDevice:
             self._is_plain = is_plain(self.device)
         looks = self._looks
         key = looks.key(expression, self.id.driver, self.device) if self._is_plain else None
-        matches = None if key is None else looks.shared(key)
+        matches = None if key is None else looks.answer_for(key)
         if matches is None:
             matches = self._evaluate_soon(expression, budget)
             if matches is None:

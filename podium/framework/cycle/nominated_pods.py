@@ -83,7 +83,7 @@ class UsageOnRows(NamedTuple):
             amounts = np.add.reduceat(amounts, np.cumsum(counts) - counts, axis=1)
         return cls(np.fromiter(usages, np.intp, len(usages)), amounts)
 
-    def updated(self, rows: Iterable[int], usages: Mapping[int, Sequence[PodUsage]], snapshot: Snapshot) -> Self:
+    def with_rows(self, rows: Iterable[int], usages: Mapping[int, Sequence[PodUsage]], snapshot: Snapshot) -> Self:
         """Return the sums after a change on some rows, given the usages on all."""
         is_changed = np.zeros(len(snapshot.nodes), np.bool_)
         is_changed[[*rows]] = True
@@ -121,7 +121,7 @@ class RowsOfNominations:
             self._usage = UsageOnRows.of(self.usages, snapshot)
         return self._usage
 
-    def updated(self, rows: Mapping[int, Sequence[Nomination]], snapshot: Snapshot) -> RowsOfNominations:
+    def with_rows(self, rows: Mapping[int, Sequence[Nomination]], snapshot: Snapshot) -> RowsOfNominations:
         """Return the nominations after those to some rows have changed; they may have none any more."""
         pods, usages = dict(self.pods), dict(self.usages)
         for row, row_nominations in rows.items():
@@ -133,7 +133,7 @@ class RowsOfNominations:
                 usages.pop(row, None)
         nominations = RowsOfNominations(pods, usages)
         if self._usage is not None:
-            nominations._usage = self._usage.updated(rows, usages, snapshot)
+            nominations._usage = self._usage.with_rows(rows, usages, snapshot)
         return nominations
 
 
@@ -163,7 +163,7 @@ class NominationsByRow:
         elif node_names:
             rows = {name: row for name in node_names if (row := snapshot.row_of.get(name)) is not None}
             changes_by_row = {row: nominations.on_node(name) for name, row in rows.items()}
-            self._rows = self._rows.updated(changes_by_row, snapshot)
+            self._rows = self._rows.with_rows(changes_by_row, snapshot)
         self._snapshot, self._nodes_seen, self._seen = snapshot, snapshot.node_changes.end, changes.end
         return self._rows
 

@@ -114,7 +114,7 @@ def answer_without_victims(
     return None
 
 
-def _emptied(
+def _empty_for(
     unscheduled: UnscheduledGroup,
     find: Callable[[str], PodGroup | None],
     importance: Importance,
@@ -156,7 +156,7 @@ def preempt_for_group(
     Returns:
         The victims with the nodes for the pods of the group, or why there are none.
     """
-    emptied = yield from _emptied(unscheduled, find, importance, is_protected, by_group=True)
+    emptied = yield from _empty_for(unscheduled, find, importance, is_protected, by_group=True)
     if isinstance(emptied, Status):
         return emptied
     units, _, dry_run = emptied
@@ -223,7 +223,7 @@ def preempt_for_loose_group(
     """
     if any(pod.spec.preemption_policy == "Never" for pod in unscheduled.pods):
         return _NEVER
-    emptied = yield from _emptied(unscheduled, find, importance, is_protected, by_group=False)
+    emptied = yield from _empty_for(unscheduled, find, importance, is_protected, by_group=False)
     if isinstance(emptied, Status):
         return emptied
     units, world, _ = emptied
