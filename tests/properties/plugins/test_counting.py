@@ -133,7 +133,7 @@ class FilteredCluster:
                 self.filtered, rows[have_lower], candidates_max, self.pod, protected, importance, victim_cache
             )
         )
-        return selection.candidates, {
+        return [*selection.candidates], {
             row: (status.code, status.message) for row, status in selection.rejections.items()
         }
 
