@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from podium.insight.outlook import PodOutlook, Verdict
@@ -57,8 +57,18 @@ class Play:
 
 def pair_up(names: Sequence[str], outlooks: Sequence[PodOutlook], play: Play) -> dict[str, PodOutlook]:
     """The answers by the names of replicas in the sandbox: they are alike, and each answer may be about any of them."""
-    pairings = (dict(zip(order, outlooks, strict=False)) for order in itertools.permutations(names))
+    pairings = (_pairing(order, outlooks) for order in itertools.permutations(names))
     return min(pairings, key=lambda answers: fault_count(answers, play))
+
+
+def _pairing(names: Sequence[str], outlooks: Sequence[PodOutlook]) -> dict[str, PodOutlook]:
+    """The answers by names. A pod for whose end one of them waits may be what another is about: it is paired, too."""
+    pairs = list(zip(names, outlooks, strict=False))
+    keys = {outlook.pod: f"{outlook.pod.partition('/')[0]}/{name}" for name, outlook in pairs}
+    return {
+        name: replace(outlook, ends=[replace(end, pod=keys.get(end.pod, end.pod)) for end in outlook.ends])
+        for name, outlook in pairs
+    }
 
 
 def fault_count(answers: Mapping[str, PodOutlook], play: Play) -> int:

@@ -97,12 +97,14 @@ class Question:
     Attributes:
         partner: what the names of these begin with; "" for all that it needs.
         deletes_first: whether pods are deleted before any ends by itself at an unknown time.
+        first_node: the node whose pods leave before those of others, so that pods that wait come to it; "" for none.
     """
 
     pod: str
     node: str = ""
     partner: str = ""
     deletes_first: bool = False
+    first_node: str = ""
 
 
 @dataclass(slots=True)
@@ -163,7 +165,7 @@ def _faults_of_waiting(
     answers = dict(zip(waiting.waiting, outlooks, strict=True))
     play = play_on(None)
     for name in waiting.waiting:
-        play.bindings |= _binding_for(name, answers[name], play, _partners(waiting.objects, name), play_on)
+        play.bindings |= _binding_for(name, answers[name], play, waiting.objects, play_on)
     members = [name for name in waiting.waiting if name.startswith(GANG)]
     answers |= pair_up(members, [answers[name] for name in members], play)
     # What never runs does so in no play.
@@ -186,9 +188,9 @@ def _faults_of_comers(
         return run(partial(_play, waiting, waiting.comer, seed, order, question))
 
     plays = [play_on(None)]
-    for node in dict.fromkeys(node for outlook in outlooks for node in outlook.nodes):
+    for question in _questions("comer", outlooks, waiting.objects):
         if all(fault_count(pair_up(play.comers, outlooks, play), play) for play in plays):
-            plays.append(play_on(Question("comer", node)))
+            plays.append(play_on(question))
     best = min(plays, key=lambda play: fault_count(pair_up(play.comers, outlooks, play), play))
     if len(best.comers) != len(outlooks):
         return {"": f"{len(outlooks)} pods were expected to come, and {len(best.comers)} came"}, best
@@ -203,7 +205,7 @@ def _faults_of_comers(
 
 
 def _binding_for(
-    name: str, answer: PodOutlook, play: Play, partners: Sequence[str], play_on: Callable[[Question], Play]
+    name: str, answer: PodOutlook, play: Play, objects: Sequence[Json], play_on: Callable[[Question], Play]
 ) -> Mapping[str, Binding]:
     """The binding of a pod that may get a node: as played, or in a play in which other pods stay until last.
 
@@ -211,15 +213,24 @@ def _binding_for(
     """
     if answer.verdict is not Verdict.LATER or answer.by_s is not None or not faults_of({name: answer}, play):
         return {}
-    questions = [Question(name, node) for node in ("", *answer.nodes)]
-    if not answer.ends:
-        # Its nodes are open only if pods leave: those that end by themselves need not do so first.
-        questions.append(Question(name, deletes_first=True))
-    for question in (*questions, *(Question(name, partner=partner) for partner in partners)):
+    for question in _questions(name, [answer], objects):
         other_play = play_on(question)
         if not faults_of({name: answer}, other_play):
             return {name: replace(other_play.bindings[name], phase_ends_s=other_play.phase_ends_s)}
     return {}
+
+
+def _questions(name: str, answers: Sequence[PodOutlook], objects: Sequence[Json]) -> Sequence[Question]:
+    """The orders in which pods may leave that answers without a time are about."""
+    nodes = dict.fromkeys(node for answer in answers for node in answer.nodes)
+    questions = [Question(name, node) for node in ("", *nodes)]
+    # Nodes without ends are open only if pods leave: those that end by themselves need not do so first.
+    deletes_first = any(not answer.ends for answer in answers)
+    if deletes_first:
+        questions.append(Question(name, deletes_first=True))
+    questions += [Question(name, partner=partner) for partner in _partners(objects, name)]
+    all_nodes = [manifest["metadata"]["name"] for manifest in objects if manifest["kind"] == "Node"]
+    return questions + [Question(name, deletes_first=deletes_first, first_node=node) for node in all_nodes]
 
 
 def _partners(objects: Sequence[Json], name: str) -> Sequence[str]:
@@ -307,11 +318,13 @@ async def _play_phases(sandbox: Sandbox, comer: Json | None, question: Question 
         await asyncio.sleep(_FIRST_PHASE_S - loop.time())
         play.phase_ends_s.append(loop.time())
         # Pods that others want to be near stay until nothing else is left to leave.
+        first_node = "" if question is None else question.first_node
         if question is None or not question.deletes_first:
-            await _end_finite(sandbox, question, is_last=False)
+            await _end_finite(sandbox, question, is_last=False, first_node=first_node)
+            first_node = ""
         play.phase_ends_s.append(loop.time())
         _orphan(sandbox)
-        await _leave(sandbox, question, is_last=False)
+        await _leave(sandbox, question, is_last=False, first_node=first_node)
         await _end_finite(sandbox, question, is_last=True)
         await _leave(sandbox, question, is_last=True)
         await _leave_until_flushed(sandbox, play)
@@ -349,18 +362,18 @@ def _bind_claims(sandbox: Sandbox) -> None:
             sandbox.store.replace_record(resource, record, bound_claim)
 
 
-async def _end_finite(sandbox: Sandbox, question: Question | None, *, is_last: bool) -> None:
+async def _end_finite(sandbox: Sandbox, question: Question | None, *, is_last: bool, first_node: str = "") -> None:
     """End all pods that run to completion, those that begin only then, too; at last those that others want near."""
     resource = resource_named("pods")
     while True:
-        is_wanted = _wanted_pods(sandbox, question)
+        may_leave = _leaving_pods(sandbox, question, is_last=is_last, first_node=first_node)
         running = [
             record
             for record in list(sandbox.store.collection(resource).records.values())
             if record.obj["spec"].get("nodeName")
             and record.obj["spec"].get("restartPolicy") in ("Never", "OnFailure")
             and (record.obj.get("status") or {}).get("phase") == "Running"
-            and (is_last or not is_wanted(record.obj))
+            and may_leave(record.obj)
         ]
         for record in running:
             status = record.obj["status"] | {"phase": "Succeeded"}
@@ -368,26 +381,26 @@ async def _end_finite(sandbox: Sandbox, question: Question | None, *, is_last: b
                 resource, record, record.obj | {"metadata": dict(record.obj["metadata"]), "status": status}
             )
         await at_rest(sandbox, _REST_S)
-        if not running:
+        if not running and not first_node:
             return
+        first_node = ""
 
 
-async def _leave(sandbox: Sandbox, question: Question | None, *, is_last: bool) -> None:
+async def _leave(sandbox: Sandbox, question: Question | None, *, is_last: bool, first_node: str = "") -> None:
     """Delete the pods on nodes until no pod is bound any more; at last those that others want to be near."""
     while True:
-        is_wanted = _wanted_pods(sandbox, question)
+        may_leave = _leaving_pods(sandbox, question, is_last=is_last, first_node=first_node)
         leaving = [
             pod
             for pod in sandbox.store.list("pods")
-            if pod["spec"].get("nodeName")
-            and "deletionTimestamp" not in pod["metadata"]
-            and (is_last or not is_wanted(pod))
+            if pod["spec"].get("nodeName") and "deletionTimestamp" not in pod["metadata"] and may_leave(pod)
         ]
         for pod in leaving:
             sandbox.store.delete("pods", pod["metadata"]["name"], namespace=NAMESPACE)
         await at_rest(sandbox, _REST_S)
-        if not leaving:
+        if not leaving and not first_node:
             return
+        first_node = ""
 
 
 async def _leave_until_flushed(sandbox: Sandbox, play: Play) -> None:
@@ -410,6 +423,16 @@ def _orphan(sandbox: Sandbox) -> None:
         resource = resource_named(plural)
         for record in list(sandbox.store.collection(resource).records.values()):
             sandbox.store.remove_record(resource, record)
+
+
+def _leaving_pods(
+    sandbox: Sandbox, question: Question | None, *, is_last: bool, first_node: str
+) -> Callable[[Json], bool]:
+    """Whether a pod leaves now: all on the node that is first; else those that no pod wants near, and at last all."""
+    if first_node:
+        return lambda pod: pod["spec"].get("nodeName") == first_node
+    is_wanted = _wanted_pods(sandbox, question)
+    return lambda pod: is_last or not is_wanted(pod)
 
 
 def _wanted_pods(sandbox: Sandbox, question: Question | None) -> Callable[[Json], bool]:
