@@ -43,8 +43,8 @@ from podium.objects.core import Pod
 from podium.objects.pod_groups import PodGroup, group_of
 from podium.objects.resource_types import POD_DISRUPTION_BUDGETS, POD_GROUPS
 from podium.plugins.shared.preemption_outcomes import best_of, no_help
+from podium.plugins.shared.preemption_rows import rows_to_try
 
-_UNSCHEDULABLE: Final = int(fwk.Code.UNSCHEDULABLE)
 _PREFIX: Final = "preemption: "
 _GROUP_PREFIX: Final = "pod group preemption: "
 _WAITING: Final = fwk.unresolvable("waiting for the preemption for this pod to be finished")
@@ -125,11 +125,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
                 has_lower[group_row] = bool(units.below(pod, group_row))
         # In most clusters no node has a victim, and then the nodes need not be listed.
         if loops_on or np.count_nonzero(has_lower):
-            rows = snapshot.order[filtered_nodes.codes().take(snapshot.order) == _UNSCHEDULABLE]
-            if loops_on:
-                loop_rows = [row for name in loops_on if (row := snapshot.row_of.get(name)) is not None]
-                is_held_back = np.isin(rows, loop_rows)
-                rows, held_back = rows[~is_held_back], rows[is_held_back]
+            rows, held_back = rows_to_try(filtered_nodes, snapshot, loops_on)
             count = len(rows)
         # All nodes with victims are held back, to break a loop.
         if not count:

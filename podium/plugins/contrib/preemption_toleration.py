@@ -34,8 +34,8 @@ from podium.objects.times import time_or_none
 from podium.objects.workloads import PriorityClass
 from podium.plugins.contrib.plugin_args import PluginArgs, invalid
 from podium.plugins.shared.preemption_outcomes import best_of, no_help
+from podium.plugins.shared.preemption_rows import rows_to_try
 
-_UNSCHEDULABLE: Final = int(fwk.Code.UNSCHEDULABLE)
 _PREFIX: Final = "preemption-toleration.scheduling.x-k8s.io/"
 MINIMUM_PRIORITY: Final = f"{_PREFIX}minimum-preemptable-priority"
 TOLERATION_SECONDS: Final = f"{_PREFIX}toleration-seconds"
@@ -92,14 +92,9 @@ class PreemptionToleration(fwk.AskingPostFilterPlugin):
             return None, _NEVER
         if _waits_for_victims(pod, snapshot, filtered_nodes):
             return None, _VICTIMS_LEAVING
-        rows = snapshot.order[filtered_nodes.codes().take(snapshot.order) == _UNSCHEDULABLE]
+        rows, held_back = rows_to_try(filtered_nodes, snapshot, preemptions.held_back_from(pod))
         if not len(rows):
-            return no_help(snapshot, {})
-        loops_on = preemptions.held_back_from(pod)
-        is_held_back = np.isin(rows, [row for name in loops_on if (row := snapshot.row_of.get(name)) is not None])
-        rows, held_back = rows[~is_held_back], rows[is_held_back]
-        if not len(rows):
-            return None, _HELD_BACK
+            return (None, _HELD_BACK) if len(held_back) else no_help(snapshot, {})
         # Start at a random row, so that the same nodes are not always tried first.
         start = self.handle.random.randrange(len(rows))
         rotated_rows = np.concatenate((rows[start:], rows[:start]))

@@ -18,7 +18,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 import msgspec
-import numpy as np
 
 from podium.cluster import NodeInfo, Rows, Snapshot
 from podium.config import Extender
@@ -34,8 +33,8 @@ from podium.plugins.contrib.capacity_scheduling.trees import TreeQuotas
 from podium.plugins.contrib.capacity_scheduling.victims import select_victims
 from podium.plugins.contrib.plugin_args import first_sentences
 from podium.plugins.shared.preemption_outcomes import best_of, no_help
+from podium.plugins.shared.preemption_rows import rows_to_try
 
-_UNSCHEDULABLE: Final = int(fwk.Code.UNSCHEDULABLE)
 _NEVER: Final = fwk.unschedulable("not eligible due to preemptionPolicy=Never.")
 _VICTIMS_LEAVING: Final = fwk.unschedulable("not eligible due to a terminating pod on the nominated node.")
 _NO_STATE: Final = fwk.unschedulable("not eligible due to failed to read from cycleState")
@@ -134,10 +133,7 @@ class CapacityScheduling(fwk.PreFilterPlugin, fwk.AskingPostFilterPlugin, fwk.Re
         preemptions.attempted()
         if (refusal := self._refusal(state, pod, snapshot, filtered_nodes)) is not None:
             return None, refusal
-        rows = snapshot.order[filtered_nodes.codes().take(snapshot.order) == _UNSCHEDULABLE]
-        if loops_on := preemptions.held_back_from(pod):
-            loop_rows = [row for name in loops_on if (row := snapshot.row_of.get(name)) is not None]
-            rows = rows[~np.isin(rows, loop_rows)]
+        rows, _ = rows_to_try(filtered_nodes, snapshot, preemptions.held_back_from(pod))
         budgets = Budgets(self._budgets.list(), self.handle.release.preemption)
         importance = Importance(self.handle.clock.now())
         candidates: list[Candidate] = []
