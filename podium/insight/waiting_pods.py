@@ -11,7 +11,12 @@ from typing import Any
 from podium.config import KubeSchedulerConfiguration
 from podium.engine.cluster import Cluster
 from podium.engine.placement import Placement
-from podium.framework.contract.cluster_event import UNSCHEDULABLE_TIMEOUT, ActionType, ClusterEvent
+from podium.framework.contract.cluster_event import (
+    ASSIGNED_POD_DELETE,
+    UNSCHEDULABLE_TIMEOUT,
+    ActionType,
+    ClusterEvent,
+)
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.profile.runtime import Framework
 from podium.insight.failed_pods import FailedPods
@@ -131,14 +136,27 @@ class WaitingPods(FailedPods):
             action = ActionType.ADD if old is None else ActionType.DELETE if new is None else ActionType.UPDATE
             self.on_event(ClusterEvent(resource.event, action), old, new)
 
+    def on_nomination_end(self, pod: Pod) -> None:
+        """Let the pods be tried again that the end of a pod's nomination may help: those of no higher priority.
+
+        Args:
+            pod: as it was nominated.
+        """
+        self._move_all(ASSIGNED_POD_DELETE, pod, None, lambda other_pod: other_pod.priority <= pod.priority)
+
     def on_event(self, event: ClusterEvent, old: Any, new: Any) -> None:
         """Let the pods be tried again that the change may help."""
+        self._move_all(event, old, new)
+
+    def _move_all(
+        self, event: ClusterEvent, old: Any, new: Any, pre_check: Callable[[Pod], bool] | None = None
+    ) -> None:
         frameworks = self._cluster().profiles
         # Hint functions belong to plugins, which are built again where other objects have changed.
         if frameworks is not self._profiles:
             self._profiles = frameworks
             self._queue.replace_plugins(_queue_profiles(frameworks))
-        self._queue.move_all(event, old, new)
+        self._queue.move_all(event, old, new, pre_check)
 
 
 def _queue_profiles(frameworks: Mapping[str, Framework]) -> list[QueueProfile]:

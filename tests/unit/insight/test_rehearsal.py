@@ -209,6 +209,27 @@ def test_a_pod_whose_claim_another_one_allocates_loses_its_nomination() -> None:
     assert only(cluster.outlook("default/c", at=AT)).by == "2026-03-01T12:00:20Z"
 
 
+def test_a_pod_takes_the_room_that_is_kept_for_another_until_that_one_loses_its_nomination() -> None:
+    ending = running("low", "3800m", priority=-1)
+    ending["metadata"]["deletionTimestamp"] = "2026-03-01T12:00:20Z"
+    first = waiting("first", "2800m", priority=50, preemptionPolicy="Never")
+    small, large = waiting("small", "1", since=EARLIER), waiting("large", "2800m", since=AT)
+    entry = only(outlook("default/small", node("n1", "4"), ending, first, small, large))
+    assert (entry.node, entry.by) == ("n1", "2026-03-01T12:00:20Z")
+
+
+def test_the_end_of_a_nomination_wakes_no_pod_of_higher_priority() -> None:
+    ending = running("low", "3800m", priority=-1)
+    ending["metadata"]["deletionTimestamp"] = "2026-03-01T12:00:20Z"
+    first = waiting("first", "2800m", priority=50, preemptionPolicy="Never")
+    second = waiting("second", "2800m", priority=40, preemptionPolicy="Never")
+    third, last = waiting("third", "2800m", since=EARLIER), waiting("last", "2800m", since=AT)
+    keys = attempts_in(node("n1", "4"), ending, first, second, third, last)
+    # Of the same priority it wakes all, once those that were ready have been tried.
+    attempts = [f"default/{name}" for name in ("first", "second", "third", "last")]
+    assert keys == [*attempts, *attempts, "default/third", "default/last"]
+
+
 def test_pods_that_come_preempt_later_than_those_that_wait() -> None:
     objects = [
         *(node("n1", "4"), running("one", "4", priority=-1)),
