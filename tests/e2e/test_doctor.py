@@ -92,9 +92,10 @@ async def test_the_sandbox_is_fine_and_broken_configurations_and_servers_are_not
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nparallelism: 0\n")
     status, text = await doctor(kubeconfig, "--config", str(wrong), "--output", "json")
-    [finding] = bad(text)
-    assert (status, finding["check"]) == (3, "configuration")
+    finding, cluster = bad(text)
+    assert (status, finding["check"], cluster["check"]) == (3, "configuration", "cluster")
     assert "parallelism" in finding["message"]
+    assert "not examined" in cluster["message"]
 
     status, text = await doctor(tmp_path / "nowhere", "--output", "json")
     assert (status, bad(text)[-1]["check"]) == (3, "credentials")

@@ -44,7 +44,7 @@ def estimator(
     members: Mapping[str, MemberCluster], port: int = 0, tls: TlsFiles | None = None
 ) -> AbstractAsyncContextManager[str]:
     """podium's own server; yields its address."""
-    return running(EstimatorApp(replace(QUIET, address=f"127.0.0.1:{port}", tls=tls), still=members))
+    return running(EstimatorApp(replace(QUIET, address=("127.0.0.1", port), tls=tls), still=members))
 
 
 @asynccontextmanager
