@@ -20,6 +20,8 @@ def rows_to_try(nodes: fwk.FilteredNodes, snapshot: Snapshot, loops_on: Collecti
 
     Args:
         loops_on: the names of the nodes to hold back.
+
+    Shape: parts of the snapshot's rows, in its order.
     """
     rows = snapshot.order[nodes.codes().take(snapshot.order) == _UNSCHEDULABLE]
     if not loops_on:
