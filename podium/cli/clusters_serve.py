@@ -9,7 +9,7 @@ import click
 
 from podium.cli import event_loop, files
 from podium.cli.grpc_extra import importing_grpc
-from podium.cli.options.addresses import address
+from podium.cli.options.addresses import address, endpoint_options
 from podium.cli.options.configuration import accurate_rules, plugin_option, readable_as_any, usable
 from podium.cli.options.durations import duration
 from podium.cli.options.logs import logging_options
@@ -42,20 +42,7 @@ from podium.cli.options.releases import decide_as_option
 @click.option("--tls-cert-file", type=FILE, default="", help="The certificate. Without it, plain text.")
 @click.option("--tls-private-key-file", type=FILE, default="", help="Its private key.")
 @click.option("--grpc-client-ca-file", type=FILE, default="", help="The CA of the gRPC clients' certificates.")
-@click.option(
-    "--health-probe-bind-address",
-    default=":10351",
-    show_default=True,
-    callback=address,
-    help='The address of /healthz, /livez and /readyz; "" disables it.',
-)
-@click.option(
-    "--metrics-bind-address",
-    default=":8080",
-    show_default=True,
-    callback=address,
-    help='The address of /metrics; "" disables it.',
-)
+@endpoint_options(":10351", ":8080")
 @click.option(
     "--stale-after",
     callback=duration,
@@ -78,8 +65,8 @@ def serve(
     tls_cert_file: str,
     tls_private_key_file: str,
     grpc_client_ca_file: str,
-    health_probe_bind_address: tuple[str, int] | None,
-    metrics_bind_address: tuple[str, int] | None,
+    health_address: tuple[str, int] | None,
+    metrics_address: tuple[str, int] | None,
     stale_after: float,
     use_stale: bool,
     prices: str | None,
@@ -123,8 +110,8 @@ def serve(
         options = FleetOptions(
             http_bind_address,
             grpc_bind_address,
-            health_probe_bind_address,
-            metrics_bind_address,
+            health_address,
+            metrics_address,
             TlsFiles(tls_cert_file, tls_private_key_file, grpc_client_ca_file) if tls_cert_file else None,
             accurate_rules(good),
             prices_in(prices),

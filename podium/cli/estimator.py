@@ -15,7 +15,7 @@ from podium.cli.estimator_summary import summary
 from podium.cli.groups import CommandGroup
 from podium.cli.grpc_extra import importing_grpc
 from podium.cli.kubeconfig_contexts import contexts_of
-from podium.cli.options.addresses import PORT_MAX, address, ip_address
+from podium.cli.options.addresses import PORT_MAX, endpoint_options, ip_address
 from podium.cli.options.configuration import estimator_rules, plugin_option
 from podium.cli.options.durations import duration
 from podium.cli.options.logs import logging_options
@@ -68,20 +68,7 @@ def command() -> None:
 @click.option("--grpc-auth-key-file", type=FILE, default="", help="The private key of that certificate.")
 @click.option("--grpc-client-ca-file", type=FILE, default="", help="The CA of the client certificates.")
 @click.option("--insecure-skip-grpc-client-verify", is_flag=True, help="Do not require client certificates.")
-@click.option(
-    "--health-probe-bind-address",
-    default=":10351",
-    show_default=True,
-    callback=address,
-    help='The address of /healthz, /livez and /readyz; "" disables it.',
-)
-@click.option(
-    "--metrics-bind-address",
-    default=":8080",
-    show_default=True,
-    callback=address,
-    help='The address of /metrics; "" disables it.',
-)
+@endpoint_options(":10351", ":8080")
 @click.option("--feature-gates", default="", metavar="NAME=BOOL,...", help="Feature gates of Karmada's estimator.")
 @click.option("--kube-api-qps", type=float, help=_without_effect("kube_api_qps"))
 @click.option("--kube-api-burst", type=int, help=_without_effect("kube_api_burst"))
@@ -139,8 +126,8 @@ def serve(
     grpc_auth_key_file: str,
     grpc_client_ca_file: str,
     insecure_skip_grpc_client_verify: bool,
-    health_probe_bind_address: tuple[str, int] | None,
-    metrics_bind_address: tuple[str, int] | None,
+    health_address: tuple[str, int] | None,
+    metrics_address: tuple[str, int] | None,
     feature_gates: str,
     kube_api_qps: float | None,
     kube_api_burst: int | None,
@@ -191,8 +178,8 @@ def serve(
         )
     options = Options(
         (bind_address, server_port),
-        health_probe_bind_address,
-        metrics_bind_address,
+        health_address,
+        metrics_address,
         tls,
         gates,
         OnUnsynced(on_unsynced),

@@ -10,7 +10,7 @@ import click
 from podium.cli import event_loop, files
 from podium.cli.groups import CommandGroup
 from podium.cli.interrupts import exit_0_at_sigterm
-from podium.cli.options.addresses import address
+from podium.cli.options.addresses import endpoint_options
 from podium.cli.options.configuration import readable_as_any, usable
 from podium.cli.options.durations import duration
 from podium.cli.options.logs import logging_options
@@ -92,22 +92,7 @@ def command() -> None:
 @click.option(
     "--namespace", default="kube-system", show_default=True, help="Where the Lease and the status ConfigMap are."
 )
-@click.option(
-    "--health-probe-bind-address",
-    "health_address",
-    default=":8081",
-    show_default=True,
-    callback=address,
-    help="The address of /healthz, /livez and /readyz;  disables it.",
-)
-@click.option(
-    "--metrics-bind-address",
-    "metrics_address",
-    default=":8080",
-    show_default=True,
-    callback=address,
-    help="The address of /metrics;  disables it.",
-)
+@endpoint_options(":8081", ":8080")
 @logging_options
 def run(
     kubeconfig: str | None,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import click
 
@@ -31,6 +32,27 @@ def ip_address(_: click.Context, parameter: click.Parameter, text: str) -> str:
         return str(ipaddress.ip_address(text))
     except ValueError:
         raise click.BadParameter(f"{text!r} is not an IP address", param=parameter) from None
+
+
+def endpoint_options(health_default: str, metrics_default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds the options of the addresses for probes and metrics to a command with both."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for name, parameter, default, pages in (
+            ("--metrics-bind-address", "metrics_address", metrics_default, "/metrics"),
+            ("--health-probe-bind-address", "health_address", health_default, "/healthz, /livez and /readyz"),
+        ):
+            command = click.option(
+                name,
+                parameter,
+                default=default,
+                show_default=True,
+                callback=address,
+                help=f'The address of {pages}; "" disables it.',
+            )(command)
+        return command
+
+    return add
 
 
 def _can_be_resolved(host: str) -> bool:
