@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -226,13 +227,14 @@ def _write_each(
 
 
 def measure_start_up(options: argparse.Namespace) -> None:
-    """Both schedulers' sync with a large cluster, in turn."""
-    nodes, pods = (options.nodes or [start_up.NODES])[0], options.pods or start_up.PODS
-    plan = start_up.Plan(nodes, pods, options.repeat, schedulers(options))
+    """Both schedulers' sync with large clusters and their rate there, in turn."""
+    plans = [
+        start_up.Plan(nodes, pods, options.repeat, schedulers(options))
+        for nodes, pods in start_up.sizes(options.nodes, options.pods)
+    ]
     binaries, where = _control_plane()
-    figures = start_up.medians(
-        _write_each(options, "start-up", "starts", where, start_up.measure(plan, binaries, _tell))
-    )
+    starts = chain.from_iterable(start_up.measure(plan, binaries, _tell) for plan in plans)
+    figures = start_up.medians(_write_each(options, "start-up", "starts", where, starts))
     _console.print(start_up.table(figures))
     _show(list(start_up.checks(figures)))
 

@@ -5,7 +5,7 @@ nothing is worn out by it. Objects are stored as JSON, which an API server reads
 filled in as it reads. What admission would have added is in the objects, or left out.
 
 Objects of one request share a revision, which Kubernetes does not expect: a watch that breaks off between two of them
-misses the rest. So nothing but single objects is written here while a scheduler looks on.
+misses the rest. While a scheduler looks on, `etcd_stream.put_each` writes one by one.
 """
 
 from __future__ import annotations
@@ -73,31 +73,27 @@ class Etcd:
         # Its revision is its own: who has seen it has seen all objects of the last request.
         self._ask("put", msgspec.json.encode({"key": _encode(b"/benchmarks/written"), "value": ""}))
 
-    def put_singly(self, bodies: Iterable[bytes]) -> None:
-        """Store what `single_put` made, each at a revision of its own: a scheduler may look on."""
-        for body in bodies:
-            self._ask("put", body)
-
     def delete_all_but_nodes(self) -> None:
         """Every object that a run has left behind, a thousand at a time."""
         for plural in (*REGISTRY.values(), _EVENTS):
             if plural != REGISTRY["Node"]:
-                self._delete(f"/registry/{plural}/")
+                self.delete(f"/registry/{plural}/")
 
     def count(self, plural: str) -> int:
         """Return the number of objects of a kind; kinds as in paths, such as `events`."""
         answer = self._range(f"/registry/{plural}/", count_only=True)
         return int(answer.get("count", 0))
 
-    def _delete(self, prefix: str) -> None:
+    def delete(self, prefix: str) -> None:
+        """Delete everything whose key begins so, a thousand at a time."""
         while records := self._range(prefix, keys_only=True, limit=_KEYS_PER_DELETION).get("kvs"):
             after_last = base64.b64decode(records[-1]["key"]) + b"\0"
             body = {"key": records[0]["key"], "range_end": _encode(after_last)}
             self._ask("deleterange", msgspec.json.encode(body))
 
     def _range(self, prefix: str, **options: Any) -> Json:
-        # "0" comes after "/": the range holds everything under the prefix.
-        end = prefix[:-1] + "0"
+        # The range holds everything that begins with the prefix.
+        end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
         body = {"key": _encode(prefix.encode()), "range_end": _encode(end.encode()), **options}
         return self._ask("range", msgspec.json.encode(body))
 
@@ -109,12 +105,6 @@ class Etcd:
             raise EtcdError(content.decode(errors="replace"))
         document: Json = json.loads(content)
         return document
-
-
-def single_put(item: Json) -> bytes:
-    """A request that stores one object."""
-    value = _encode(msgspec.json.encode(as_stored(item)))
-    return msgspec.json.encode({"key": _encode(key(item).encode()), "value": value})
 
 
 def puts(objects: Iterable[Json]) -> Iterator[bytes]:

@@ -11,7 +11,6 @@ import ssl
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
@@ -21,7 +20,8 @@ from rich.table import Table
 from benchmarks.bound_pods import BoundPods
 from benchmarks.cluster import cluster
 from benchmarks.endpoints import get, total, wait_ready
-from benchmarks.etcd import Etcd, single_put
+from benchmarks.etcd import Etcd
+from benchmarks.etcd_stream import put_each
 from benchmarks.measure import StallError
 from benchmarks.nodes import CPUS, Json
 from benchmarks.pods import SCHEDULER_NAME, pod
@@ -44,7 +44,6 @@ _CONFLICTS = "podium_conflicts_total"
 _QUIET_S = 5.0
 _WAIT_S_MAX = 300.0
 _POLL_S = 0.1
-_WRITERS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +117,7 @@ def fill(plane: ControlPlane, pods: Sequence[Json], mitigation: str) -> Filled:
         try:
             wait_ready(podium)
             with BoundPods(plane.url, plane.admin_token, plane.ssl_context()) as bound_pods:
-                _create(plane.etcd_address, pods)
+                put_each(plane.etcd_address, pods)
                 _wait_quiet(bound_pods, (podium, neighbour))
                 page = _metrics_up_to_date(podium, bound_pods.count())
         finally:
@@ -162,17 +161,6 @@ def who_bound(pods: Iterable[Json]) -> tuple[Mapping[str, int], Mapping[str, Seq
 async def _list_pods(url: str, token: str, tls: ssl.SSLContext) -> list[Json]:
     async with Client(url, token=token, tls=tls) as client:
         return await client.list("/api/v1/pods")
-
-
-def _create(address: str, pods: Sequence[Json]) -> None:
-    bodies = [single_put(pod_object) for pod_object in pods]
-
-    def put(share: int) -> None:
-        with Etcd(address) as etcd:
-            etcd.put_singly(bodies[share::_WRITERS])
-
-    with ThreadPoolExecutor(_WRITERS) as writers:
-        list(writers.map(put, range(_WRITERS)))
 
 
 def _wait_quiet(bound_pods: BoundPods, schedulers: Sequence[Scheduler]) -> None:

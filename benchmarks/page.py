@@ -95,7 +95,7 @@ As above, in larger and larger clusters. The pods that run are of the kind that 
 """
 _HOW_START_UP = """\
 From the start of the process until `/readyz` says that all informers are in sync, with nodes of 10 KB and pods of 2 to
-8 KB. Medians.
+8 KB. Then, at rest, 2,000 plain pods are created at once, and the rate goes until the last of them is bound. Medians.
 """
 _HOW_STORM = """\
 Pods that fit nowhere wait for an event; every node update, each of which changes what a node has, asks the plugin that

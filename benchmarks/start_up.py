@@ -1,4 +1,7 @@
-"""How long a scheduler takes to get in sync with a large cluster that is at rest, and what memory that needs."""
+"""How long a scheduler takes to get in sync with a large cluster that is at rest, what memory that needs, and its rate.
+
+The rate is that of plain pods that are created once the scheduler is at rest.
+"""
 
 from __future__ import annotations
 
@@ -11,29 +14,39 @@ from typing import Final
 from rich.table import Table
 
 import podium
-from benchmarks import realistic
+from benchmarks import pods, realistic
 from benchmarks.api_server import turns
+from benchmarks.bound_pods import BoundPods
 from benchmarks.cluster import cluster, settle
 from benchmarks.endpoints import LOOP_STALL, STALL_S, get, histogram, wait_ready
 from benchmarks.etcd import Etcd
+from benchmarks.etcd_stream import put_each
+from benchmarks.measure import wait_bound
 from benchmarks.medians import medians as medians_of
 from benchmarks.processor_time import Reading, peak_rss_bytes, rss_bytes, wait_quiet
 from benchmarks.schedulers import KUBE_SCHEDULER, PODIUM, STARTERS
 from benchmarks.targets import Check, at_most
 from tests.control_plane.locate import Binaries
-from tests.control_plane.servers import ControlPlane
+from tests.control_plane.servers import ControlPlane, Scheduler
 
 NODES: Final = 5_000
 PODS: Final = 50_000
+SIZES: Final = ((NODES, PODS), (15_000, 100_000))
+"""The numbers of nodes and of running pods."""
+
+CREATED: Final = 2_000
+"""The number of pods that are created once a scheduler is at rest."""
 
 _READY_S_MAX = 5.0
 _MIB = 1 << 20
+_CREATED_NAME = "created"
 
 
 @dataclass(frozen=True, slots=True)
 class StartUp:
-    """One start, from the process's beginning until it says that it is ready, and at rest after that.
+    """One start, from the process's beginning until it says that it is ready, at rest after that, and at work.
 
+    `pods_per_s` goes from the first pod's creation to the last one's binding, `cpu_ms_per_pod` until it is quiet.
     `loop_stalls` is how often podium's event loop was more than 50 ms late after the sync. `servers_cores` are API
     server and etcd, `machine_cores` everything that the machine did meanwhile.
     """
@@ -47,6 +60,8 @@ class StartUp:
     machine_cores: float
     peak_rss_mib: float
     rss_mib: float
+    pods_per_s: float
+    cpu_ms_per_pod: float
     loop_stalls: int
 
 
@@ -58,6 +73,13 @@ class Plan:
     pods: int
     repeat: int
     schedulers: Sequence[str]
+
+
+def sizes(node_counts: Sequence[int] | None, pod_count: int | None) -> Sequence[tuple[int, int]]:
+    """Return the sizes to measure: those asked for, or `SIZES`."""
+    if node_counts is None and pod_count is None:
+        return SIZES
+    return [(nodes, pod_count or PODS) for nodes in node_counts or [NODES]]
 
 
 def measure(plan: Plan, binaries: Binaries, tell: Callable[[str], None]) -> Iterator[StartUp]:
@@ -74,13 +96,13 @@ def measure(plan: Plan, binaries: Binaries, tell: Callable[[str], None]) -> Iter
             tell(
                 f"start {number} of {plan.repeat * len(plan.schedulers)}: {scheduler} was ready after "
                 f"{start_result.until_ready_s:.1f} s, {start_result.cpu_s:.1f} s of CPU, "
-                f"with {start_result.peak_rss_mib:,.0f} MiB"
+                f"with {start_result.peak_rss_mib:,.0f} MiB; {start_result.pods_per_s:,.0f} pods/s"
             )
             yield start_result
 
 
 def start(plane: ControlPlane, plan: Plan, name: str) -> StartUp:
-    """Raises: NotReadyError."""
+    """Raises: NotReadyError, StallError."""
     first_reading = Reading.take(None, plane)
     scheduler = STARTERS[name](plane, {}, ())
     process = scheduler.process
@@ -88,8 +110,9 @@ def start(plane: ControlPlane, plan: Plan, name: str) -> StartUp:
         wait_ready(scheduler)
         last_reading = Reading.take(process, plane)
         wait_quiet(process)
-        page = get(scheduler, "/metrics")
         status = Path(f"/proc/{process.pid}/status").read_text()
+        pods_per_s, cpu_ms_per_pod = _schedule(plane, scheduler)
+        page = get(scheduler, "/metrics")
     finally:
         process.stop()
     # The next one is not to start while the API server still tidies up after this one.
@@ -105,25 +128,51 @@ def start(plane: ControlPlane, plan: Plan, name: str) -> StartUp:
         machine_cores=cores.machine_cores,
         peak_rss_mib=peak_rss_bytes(status) / _MIB,
         rss_mib=rss_bytes(status) / _MIB,
+        pods_per_s=pods_per_s,
+        cpu_ms_per_pod=cpu_ms_per_pod,
         loop_stalls=histogram(page, LOOP_STALL).above(STALL_S),
     )
 
 
+def _schedule(plane: ControlPlane, scheduler: Scheduler) -> tuple[float, float]:
+    """Create pods and see them bound; leave none of them.
+
+    Returns: pods per second, and CPU milliseconds of each. Raises: StallError.
+    """
+    process = scheduler.process
+    with BoundPods(plane.url, plane.admin_token, plane.ssl_context()) as bound_pods:
+        first_reading = Reading.take(process, plane)
+        put_each(plane.etcd_address, (pods.pod(f"{_CREATED_NAME}-{number:06}", "app") for number in range(CREATED)))
+        wait_bound(bound_pods, process, CREATED)
+        last_reading = Reading.take(process, plane)
+        wait_quiet(process)
+    cpu_s = process.cpu_s() - first_reading.scheduler_s
+    with Etcd(plane.etcd_address) as etcd:
+        etcd.delete(f"/registry/pods/{pods.NAMESPACE}/{_CREATED_NAME}-")
+    return CREATED / (last_reading.clock_s - first_reading.clock_s), cpu_s / CREATED * 1e3
+
+
 def medians(starts: Sequence[StartUp]) -> list[StartUp]:
-    """One for each scheduler; of the loop's stalls the worst, since there is to be none."""
-    stalls: dict[str, int] = {}
+    """One for each size and scheduler; of the loop's stalls the worst, since there is to be none."""
+    stalls: dict[tuple[int, int, str], int] = {}
     for start in starts:
-        stalls[start.scheduler] = max(start.loop_stalls, stalls.get(start.scheduler, 0))
-    middle = medians_of(starts, lambda start: start.scheduler)
-    return [replace(figure, loop_stalls=stalls[figure.scheduler]) for figure in middle]
+        stalls[_subject(start)] = max(start.loop_stalls, stalls.get(_subject(start), 0))
+    return [replace(figure, loop_stalls=stalls[_subject(figure)]) for figure in medians_of(starts, _subject)]
+
+
+def _subject(start: StartUp) -> tuple[int, int, str]:
+    return start.nodes, start.pods, start.scheduler
 
 
 def checks(figures: Iterable[StartUp]) -> Iterator[Check]:
     """Those that can be judged by what was measured."""
-    by_scheduler = {figure.scheduler: figure for figure in figures}
-    podium, kube_scheduler = by_scheduler.get(PODIUM), by_scheduler.get(KUBE_SCHEDULER)
-    if podium is None:
-        return
+    by_subject = {_subject(figure): figure for figure in figures}
+    for figure in by_subject.values():
+        if figure.scheduler == PODIUM:
+            yield from _checks(figure, by_subject.get((figure.nodes, figure.pods, KUBE_SCHEDULER)))
+
+
+def _checks(podium: StartUp, kube_scheduler: StartUp | None) -> Iterator[Check]:
     about = f"start with {podium.nodes:,} nodes and {podium.pods:,} pods: "
     if (podium.nodes, podium.pods) == (NODES, PODS):
         yield at_most(f"{about}ready", podium.until_ready_s, _READY_S_MAX, " s")
@@ -133,13 +182,24 @@ def checks(figures: Iterable[StartUp]) -> Iterator[Check]:
 
 
 def table(figures: Sequence[StartUp]) -> Table:
-    about = f"Start-up with {figures[0].nodes:,} nodes and {figures[0].pods:,} running pods"
-    rich_table = Table(title=about, title_justify="left")
-    rich_table.add_column("scheduler")
-    for heading in ("ready after s", "CPU s", "API server + etcd cores", "whole machine", "peak MiB", "MiB at rest"):
-        rich_table.add_column(heading, justify="right")
+    rich_table = Table(title="Start-up in a large cluster", title_justify="left")
+    for heading in ("nodes", "running pods", "scheduler", *_MEASURED):
+        rich_table.add_column(heading, justify="left" if heading == "scheduler" else "right")
     for figure in figures:
-        cells = (figure.until_ready_s, figure.cpu_s, figure.servers_cores, figure.machine_cores)
+        until_ready = (figure.until_ready_s, figure.cpu_s, figure.servers_cores, figure.machine_cores)
         memory = (figure.peak_rss_mib, figure.rss_mib)
-        rich_table.add_row(figure.scheduler, *(f"{cell:.2f}" for cell in cells), *(f"{cell:,.0f}" for cell in memory))
+        rich_table.add_row(
+            f"{figure.nodes:,}",
+            f"{figure.pods:,}",
+            figure.scheduler,
+            *(f"{cell:.2f}" for cell in until_ready),
+            *(f"{cell:,.0f}" for cell in (*memory, figure.pods_per_s)),
+            f"{figure.cpu_ms_per_pod:.2f}",
+        )
     return rich_table
+
+
+_MEASURED: Final = (
+    *("ready after s", "CPU s", "API server + etcd cores", "whole machine", "peak MiB", "MiB at rest"),
+    *("pods/s then", "CPU ms per pod"),
+)

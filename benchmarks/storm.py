@@ -14,15 +14,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
-import msgspec
 from rich.table import Table
 
 from benchmarks.api_server import turns
 from benchmarks.bound_pods import BoundPods
 from benchmarks.cluster import cluster, settle
 from benchmarks.endpoints import get, total, wait_ready
-from benchmarks.etcd import Etcd, as_stored, key
-from benchmarks.etcd_stream import EtcdStream, put_message
+from benchmarks.etcd import Etcd
+from benchmarks.etcd_stream import EtcdStream, put_each
 from benchmarks.measure import StallError
 from benchmarks.medians import medians as medians_of
 from benchmarks.nodes import CPUS, Json, node
@@ -53,7 +52,6 @@ _RATE_KEPT_MIN = 0.7
 _HINTS = "scheduler_queueing_hint_execution_duration_seconds"
 _EVENTS = "scheduler_event_handling_duration_seconds_count"
 _WAIT_S_MAX = 600.0
-_AT_ONCE = 50
 _POLL_S = 0.5
 _SCHEDULED_S_MAX = 120.0
 _LOOK_S = 0.02
@@ -237,13 +235,9 @@ def _wait_rejected(scheduler: Scheduler) -> None:
 
 def _schedule(subject: _Subject, numbers: range) -> None:
     """Create the pods and see them bound, or as many as are in two minutes. Raises: StallError."""
-    items = [as_stored(pod(f"small-{number:06}", "small")) for number in numbers]
-    messages = [put_message(key(item), msgspec.json.encode(item)) for item in items]
     deadline_s = time.monotonic() + _SCHEDULED_S_MAX
     process = subject.scheduler.process
-    with EtcdStream(subject.plane.etcd_address) as stream:
-        for start in range(0, len(messages), _AT_ONCE):
-            stream.put(messages[start : start + _AT_ONCE])
+    put_each(subject.plane.etcd_address, (pod(f"small-{number:06}", "small") for number in numbers))
     while subject.bound_pods.count() < numbers.stop and time.monotonic() < deadline_s:
         if not process.is_running:
             raise StallError(f"{process.name} has ended:\n{process.log_tail()}")

@@ -2,7 +2,7 @@ import base64
 import json
 from typing import Any
 
-from benchmarks.etcd import as_stored, key, managed_fields, puts, single_put
+from benchmarks.etcd import as_stored, key, managed_fields, puts
 from benchmarks.pods import pod
 
 
@@ -49,11 +49,3 @@ def test_requests_hold_all_objects_once_and_are_bounded_in_number_and_size() -> 
 
 def test_nothing_is_asked_for_nothing() -> None:
     assert list(puts([])) == []
-
-
-def test_a_single_object_is_stored_as_others_are_and_keeps_its_uid() -> None:
-    item = pod("web-1", "web")
-    item["metadata"]["uid"] = "mine"
-    request = json.loads(single_put(item))
-    assert base64.b64decode(request["key"]).decode() == key(item)
-    assert json.loads(base64.b64decode(request["value"]))["metadata"]["uid"] == "mine"

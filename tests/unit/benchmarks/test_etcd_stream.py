@@ -6,7 +6,8 @@ import grpc
 import pytest
 
 from benchmarks.etcd import EtcdError
-from benchmarks.etcd_stream import EtcdStream, put_message
+from benchmarks.etcd_stream import EtcdStream, put_each, put_message
+from benchmarks.pods import pod
 
 _GRPC_HEAD_BYTES = 5
 
@@ -83,3 +84,14 @@ def test_a_server_that_goes_away_is_an_error() -> None:
 def test_what_does_not_fit_into_a_frame_is_a_mistake() -> None:
     with pytest.raises(AssertionError, match="/k"):
         put_message("/k", bytes(1 << 14))
+
+
+def test_each_object_is_put_by_itself_with_what_the_api_server_gives_it_and_keeps_its_uid(serving: Serving) -> None:
+    service, address = serving
+    pods = [pod(f"web-{number}", "web") for number in range(120)]
+    pods[0]["metadata"]["uid"] = "mine"
+    put_each(address, pods)
+    assert len(service.put) == len(pods)
+    first = next(request for request in service.put if b"/registry/pods/default/web-0\x12" in request)
+    assert b'"uid":"mine"' in first
+    assert b'"creationTimestamp"' in first

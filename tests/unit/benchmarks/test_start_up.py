@@ -3,7 +3,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from benchmarks.start_up import NODES, PODS, StartUp, checks, medians, table
+from benchmarks.start_up import NODES, PODS, SIZES, StartUp, checks, medians, sizes, table
 
 PODIUM = StartUp(
     scheduler="podium",
@@ -15,6 +15,8 @@ PODIUM = StartUp(
     machine_cores=1.5,
     peak_rss_mib=300.0,
     rss_mib=250.0,
+    pods_per_s=700.0,
+    cpu_ms_per_pod=0.6,
     loop_stalls=0,
 )
 OTHER = replace(PODIUM, scheduler="kube-scheduler", until_ready_s=6.0, peak_rss_mib=400.0)
@@ -40,8 +42,22 @@ def test_a_smaller_cluster_has_no_limit_of_time() -> None:
     assert list(checks([OTHER])) == []
 
 
+def test_each_size_is_judged_by_itself() -> None:
+    large = replace(PODIUM, nodes=15_000, pods=100_000, peak_rss_mib=500.0)
+    figures = medians([PODIUM, OTHER, large, replace(OTHER, nodes=15_000, pods=100_000, peak_rss_mib=499.0)])
+    assert [check.about for check in checks(figures) if not check.is_met] == [
+        "start with 15,000 nodes and 100,000 pods: peak memory"
+    ]
+
+
+def test_the_sizes_are_those_asked_for() -> None:
+    assert sizes(None, None) == SIZES
+    assert sizes([10, 20], None) == [(10, PODS), (20, PODS)]
+    assert sizes(None, 7) == [(NODES, 7)]
+
+
 def test_the_table_has_a_row_for_each_scheduler() -> None:
     output = io.StringIO()
-    Console(file=output, width=120).print(table([PODIUM, OTHER]))
+    Console(file=output, width=200).print(table([PODIUM, OTHER]))
     rows = [line for line in output.getvalue().splitlines() if line.startswith("│")]
-    assert [row.split("│")[1].strip() for row in rows] == ["podium", "kube-scheduler"]
+    assert [row.split("│")[3].strip() for row in rows] == ["podium", "kube-scheduler"]
