@@ -7,13 +7,13 @@ answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Self, cast
 
 import msgspec
 
 from podium.engine.asked_pods import PodLike, objects_beside, pod_manifest, pod_named
-from podium.engine.cluster_objects import ClusterObjects, unbound
+from podium.engine.cluster_objects import ClusterObjects, cordoned_node, unbound
 from podium.engine.cluster_state import SEED
 from podium.engine.derivation.admission import Admission
 from podium.engine.derivation.claims import may_have_claims, with_claims
@@ -227,16 +227,11 @@ class Cluster(ClusterObjects):
             ManifestError: there is no such node.
             ScheduleError, ClusterError: as `place`.
         """
-        cordoned_node = self._demand(NODES, node)
+        to_cordon = self._demand(NODES, node)
         leaving = [resource for resource in self._state.cache.pods_on(node) if not stays_on_node(resource)]
         state = self._own()
         # First, lest the scheduler give the pods this node again.
-        state.put(
-            NODES,
-            msgspec.structs.replace(
-                cordoned_node, spec=msgspec.structs.replace(cordoned_node.spec, unschedulable=True)
-            ),
-        )
+        state.put(NODES, cordoned_node(to_cordon))
         pending = []
         for pod in sorted(leaving, key=_by_name):
             unbound_pod = unbound(pod)
@@ -246,26 +241,32 @@ class Cluster(ClusterObjects):
 
     # ------------------------------------------------------------ for the command line and other packages
 
-    def nominate(self, placement: Placement) -> None:
+    def nominate(self, placement: Placement) -> Sequence[Pod]:
         """Carry out the plugins' writes and the changed nominations after a failed attempt.
 
         The victims of its preemption stay, as they do while they are terminating.
+
+        Returns:
+            The other pods that have lost their nominations to it, as they were nominated.
         """
         if placement.node is not None:
-            return
+            return ()
         if placement.writes:
             carry_out(self._own().store, placement.writes)
         state, pod = self._own(), placement.pod
-        if placement.nominated_node is not None:
-            if state.store.get(PODS, pod.key) is None:
-                state.store.put(PODS, pod)
-            # As upstream: a nomination of less priority gives way, as its pod would not find the room it was promised.
-            for nominated_pod in state.nominator.pods(placement.nominated_node):
-                if nominated_pod.priority < pod.priority:
-                    state.nominator.delete(nominated_pod)
-            state.nominator.add(pod, placement.nominated_node)
-        elif placement.loses_nomination:
-            state.nominator.delete(pod)
+        if placement.nominated_node is None:
+            if placement.loses_nomination:
+                state.nominator.delete(pod)
+            return ()
+        if state.store.get(PODS, pod.key) is None:
+            state.store.put(PODS, pod)
+        # As upstream: a nomination of less priority gives way, as its pod would not find the room it was promised.
+        nominees = state.nominator.pods(placement.nominated_node)
+        displaced_pods = [nominee for nominee in nominees if nominee.priority < pod.priority]
+        for nominee in displaced_pods:
+            state.nominator.delete(nominee)
+        state.nominator.add(pod, placement.nominated_node)
+        return displaced_pods
 
     def _make_room(self, placement: Placement) -> Placement:
         """Carry out a preemption: nominate the pod, apply the plugins' writes, and remove the victims."""

@@ -10,7 +10,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, Self, cast
 from weakref import ref
 
+from msgspec.structs import replace
+
 from podium.cluster import CacheError
+from podium.cluster.matching.taints import CORDONED
 from podium.config import KubeSchedulerConfiguration, Release
 from podium.engine.cluster_state import ClusterState
 from podium.engine.configurations import Config, read_config, release_named
@@ -361,6 +364,14 @@ def read_object(item: LocatedManifest, resource: ResourceType[Any], admission: A
         return read_manifest(admission.admit(item.manifest, resource), resource)
     except ManifestError as error:
         raise ManifestError(f"{item.location}: {error}") from None
+
+
+def cordoned_node(node: Node) -> Node:
+    """Return the node as it is once it is cordoned, with the taint that its controller adds."""
+    taints = node.spec.taints
+    if not any(taint.key == CORDONED.key for taint in taints):
+        taints = (*taints, CORDONED)
+    return replace(node, spec=replace(node.spec, unschedulable=True, taints=taints))
 
 
 def unbound(pod: Pod) -> Pod:

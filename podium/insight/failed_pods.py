@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from podium.engine.placement import Placement
-from podium.framework.contract.cluster_event import ClusterEvent
+from podium.framework.contract.cluster_event import ASSIGNED_POD_DELETE, ClusterEvent
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import ManualClock
@@ -59,8 +59,21 @@ class FailedPods:
         """Let all pods be tried again after the change of an object other than a pod."""
         self.clear()
 
+    def on_nomination_end(self, pod: Pod) -> None:
+        """Let the pods be tried again that the end of a pod's nomination may help: those of no higher priority.
+
+        Args:
+            pod: as it was nominated.
+        """
+        self._try_again(ASSIGNED_POD_DELETE, pod, None, lambda other_pod: other_pod.priority <= pod.priority)
+
     def on_event(self, event: ClusterEvent, old: Any, new: Any) -> None:
         """Let the pods be tried again that the change may help."""
+        self._try_again(event, old, new)
+
+    def _try_again(
+        self, event: ClusterEvent, old: Any, new: Any, pre_check: Callable[[Pod], bool] | None = None
+    ) -> None:
         if not self._infos:
             return
         frameworks = self._frameworks()
@@ -76,5 +89,6 @@ class FailedPods:
         interest = self._hints.interest(event)
         # A copy: helped pods leave while it is gone through.
         for key, info in list(self._infos.items()):
-            if self._hints.strategy(info, interest, old, new) is not Strategy.SKIP:
+            is_asked = pre_check is None or pre_check(info.pod)
+            if is_asked and self._hints.strategy(info, interest, old, new) is not Strategy.SKIP:
                 del self._infos[key]

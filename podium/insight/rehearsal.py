@@ -17,8 +17,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from msgspec.structs import replace
-
 from podium.engine.cluster import stays_on_node
 from podium.engine.derivation.claims import may_have_claims
 from podium.engine.derivation.control_objects import count_at
@@ -115,8 +113,6 @@ class Rehearsal(Trial):
     """The time at which each claim got its devices, by its key."""
     _gang_failures: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     _gang_retries: GangRetries = field(init=False)
-    _former_nominees: list[Pod] = field(default_factory=list)
-    """The pods that have lost their nominations, as they were nominated, until the queue hears of it."""
     _release_count: int = 0
     _job_failures: dict[str, JobFailures] = field(default_factory=dict)
 
@@ -332,16 +328,6 @@ class Rehearsal(Trial):
         self._note(placement)
         return True
 
-    def _end_nominations(self) -> bool:
-        """Tell the queue which nominations have ended, and return whether there were any.
-
-        A scheduler hears of what it has written after it has tried the pods that were ready.
-        """
-        former_nominees, self._former_nominees = self._former_nominees, []
-        for pod in former_nominees:
-            self.waiting.on_nomination_end(pod)
-        return bool(former_nominees)
-
     def _attempt_gang(self, pod: Pod, gang: Gang) -> None:
         """Place the waiting members of a gang together, if enough of them get a node."""
         if self._gang_retries.backs_off(gang, self.clock.now()):
@@ -383,15 +369,7 @@ class Rehearsal(Trial):
         elif placement.nominated_node is not None and placement.victims:
             victims = tuple(victim.key for victim in placement.victims)
             self.preemptions[pod.key] = PodPreemption(placement.nominated_node, victims)
-        if placement.node is None and (placement.nominated_node is not None or placement.loses_nomination):
-            # The scheduler writes it into the status, and tries that node first the next time.
-            status = replace(pod.status, nominated_node_name=placement.nominated_node or "")
-            self.world.put(PODS, replace(pod, status=status))
-        has_changed = super()._note(placement)
-        former_node = pod.status.nominated_node_name
-        if former_node and (placement.loses_nomination or placement.nominated_node not in (None, former_node)):
-            self._former_nominees.append(pod)
-        return has_changed
+        return super()._note(placement)
 
     # ------------------------------------------------------------ other worlds
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from podium.engine.cluster import stays_on_node
+from podium.engine.cluster_objects import cordoned_node
 from podium.engine.derivation.admission import (
     Admission,
     RefusedError,
@@ -35,8 +36,9 @@ from podium.engine.placement import Placement
 from podium.framework.contract.cluster_event import ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE
 from podium.insight.cluster import Cluster
 from podium.insight.failed_pods import FailedPods
+from podium.insight.nominations import Nominations
 from podium.lib.time_limit import UNLIMITED, TimeLimit
-from podium.objects.core import Node, Pod, PodCondition, Taint
+from podium.objects.core import Node, Pod, PodCondition
 from podium.objects.resource_types import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_CLAIMS, ResourceType
 
 _PREEMPTION_ROUNDS_MAX: Final = 20
@@ -46,7 +48,6 @@ _GATED: Final = "Scheduling is blocked due to non-empty scheduling gates"
 """The message of the condition that the API server gives a gated pod."""
 _PREEMPTED: Final = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
 _LONG_AGO: Final = "1970-01-01T00:00:00Z"
-_UNSCHEDULABLE: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,7 @@ class Trial:
     _deleted: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
     _terminating: dict[str, bool] = field(default_factory=dict)
     """The keys of the pods that were deleted and still count on their nodes; whether each is replaced at its end."""
+    _nominations: Nominations = field(init=False)
 
     def __post_init__(self) -> None:
         """Fork the cluster and the objects of its controllers."""
@@ -127,6 +129,7 @@ class Trial:
         )
         self._refused_before = refused_workloads(self.world.admission.objects)
         self._failed = FailedPods(lambda: self.world.profiles)
+        self._nominations = Nominations(lambda: self.world)
         self._budgets = Budgets(self.world.admission.objects)
         self._quotas = Quotas(
             self.world.admission.objects,
@@ -306,7 +309,9 @@ class Trial:
             self.reconcile()
             if not self._place_pending():
                 # In this order: only if nothing else moves does time pass for what takes longest.
-                if self.end_terminating() or self.controllers.end_backoffs() or self._note_ends_of_jobs():
+                if self._end_nominations() or self.end_terminating():
+                    continue
+                if self.controllers.end_backoffs() or self._note_ends_of_jobs():
                     continue
                 return
             preemption_rounds += len(self.preempted) > preemptions
@@ -372,7 +377,7 @@ class Trial:
     def _note(self, placement: Placement) -> bool:
         """Carry out what follows an attempt, and return whether it changed anything."""
         pod = placement.pod
-        self.world.nominate(placement)
+        self._nominations.change(placement)
         if placement.node is not None:
             self.why.pop(pod.key, None)
             if pod.spec.volumes:
@@ -392,6 +397,16 @@ class Trial:
             self.world.put(PODS, replace(victim, status=replace(victim.status, conditions=conditions)))
             self.delete(victim)
         return placement.nominated_node is not None and bool(victims)
+
+    def _end_nominations(self) -> bool:
+        """Let pods be tried again that ended nominations may help, and return whether any has ended.
+
+        A scheduler hears of what it has written after it has tried the pods that were ready.
+        """
+        former_nominees = self._nominations.take_ended()
+        for pod in former_nominees:
+            self._failed.on_nomination_end(pod)
+        return bool(former_nominees)
 
     def scale_unknown(self, pods: Sequence[Pod], count: int) -> None:
         """Change the number of pods of a workload whose controller is not known."""
@@ -470,14 +485,6 @@ class Trial:
         for pod in pods:
             self.delete(pod, is_graceful=False)
         self.on_nodes()
-
-
-def cordoned_node(node: Node) -> Node:
-    """Return the node as it is once it is cordoned, with the taint that its controller adds."""
-    taints = node.spec.taints
-    if not any(taint.key == _UNSCHEDULABLE.key for taint in taints):
-        taints = (*taints, _UNSCHEDULABLE)
-    return replace(node, spec=replace(node.spec, unschedulable=True, taints=taints))
 
 
 def _keeping_order(pod: Pod) -> tuple[bool, str, str]:

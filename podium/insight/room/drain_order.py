@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from podium.engine.cluster import stays_on_node
+from podium.engine.cluster_objects import cordoned_node
 from podium.engine.derivation.budgets import Budget
 from podium.insight.cluster import Cluster
 from podium.insight.fixes import fixes_for
 from podium.insight.loading import node_named
-from podium.insight.trial import Trial, cordoned_node
+from podium.insight.trial import Trial
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 from podium.objects.core import Pod
 from podium.objects.resource_types import NODES, PODS

@@ -22,11 +22,12 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from podium.engine.cluster_objects import cordoned_node
 from podium.insight.cluster import Cluster
 from podium.insight.room.model import MovablePod, RoomModel
 from podium.insight.room.plan import RoomCost, RoomMove, RoomPlan
 from podium.insight.room.search import size_of
-from podium.insight.trial import Trial, cordoned_node
+from podium.insight.trial import Trial
 from podium.insight.what_if import workload_of
 from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.core import Node, Pod, SchedulingGate

@@ -3,6 +3,7 @@
 from podium.engine.files import LocatedManifest
 from podium.insight import Cluster
 from podium.insight.steps import Apply, Drain, Scale, carry_out_steps
+from podium.insight.trial import Trial
 from tests.manifests import node, pod
 from tests.workload_manifests import SCHEDULER, priority_class, ready, with_owner, workload
 
@@ -62,3 +63,31 @@ def test_a_pod_is_tried_again_once_the_pod_of_a_job_is_gone():
     trial = _after(cluster, Drain("n1"))
     (why,) = trial.why.values()
     assert "1 Insufficient cpu, 1 Insufficient memory, 1 node(s) were unschedulable" in why
+
+
+def _waiting(name, cpu, **fields):
+    status = {"phase": "Pending", **({"nominatedNodeName": fields.pop("nominated")} if "nominated" in fields else {})}
+    return _pod(name, cpu, status=status, **fields)
+
+
+def test_the_end_of_a_nomination_helps_the_pods_that_it_kept_off_the_node():
+    """The nominated pod is tried last, and nothing else changes after it has lost its nomination."""
+    cluster = [node("n1", "4"), _pod("runs", "3", node="n1", priority=10, status=ready())]
+    trial = _after([*cluster, _waiting("early", "1"), _waiting("late", "3", nominated="n1")], _apply(_pod("huge", "9")))
+    nodes = {pod.metadata.name: pod.node_name for pod in trial.world.pods}
+    assert nodes == {"runs": "n1", "early": "n1", "late": "", "huge": ""}
+    assert not any(pod.status.nominated_node_name for pod in trial.world.pods)
+
+
+def test_the_end_of_a_nomination_helps_no_pod_of_higher_priority():
+    cluster = [node("n1", "4"), _pod("runs", "3", node="n1", priority=10, status=ready())]
+    attempts = []
+
+    class Watched(Trial):
+        def _note(self, placement):
+            attempts.append(placement.pod.metadata.name)
+            return super()._note(placement)
+
+    trial = Watched(Cluster.load([*cluster, _waiting("first", "2", priority=5), _waiting("late", "3", nominated="n1")]))
+    trial.settle()
+    assert attempts == ["first", "late", "late"]

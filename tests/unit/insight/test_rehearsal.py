@@ -12,8 +12,8 @@ from podium.insight.rehearsal import Rehearsal
 from tests.device_manifests import claiming, device_class, devices, exactly, held_claim, resource_claim, resource_slice
 from tests.gang_manifests import COSCHEDULING, UPSTREAM, group, members, with_coscheduling
 from tests.manifests import HOSTNAME, Json, node, pod
-from tests.unit.insight.test_outlook import AT, EARLIER, only, outlook, running, waiting
-from tests.workload_manifests import claim, claims_from, device_claim_template, storage
+from tests.unit.insight.test_outlook import AT, EARLIER, SCHEDULER, only, outlook, running, waiting
+from tests.workload_manifests import claim, claims_from, device_claim_template, storage, with_owner, workload
 
 START_S = 1_772_366_400.0
 """The time of `AT`."""
@@ -228,6 +228,17 @@ def test_the_end_of_a_nomination_wakes_no_pod_of_higher_priority() -> None:
     # Of the same priority it wakes all, once those that were ready have been tried.
     attempts = [f"default/{name}" for name in ("first", "second", "third", "last")]
     assert keys == [*attempts, *attempts, "default/third", "default/last"]
+
+
+def test_a_pod_whose_nomination_gives_way_to_a_preemption_keeps_no_room() -> None:
+    old = with_owner(running("front-x", "2", priority=-1, labels={"app": "front"}, host_port=80), "ReplicaSet", "front")
+    template = {"priority": 100, "host_port": 80, "schedulerName": SCHEDULER}
+    front = workload("ReplicaSet", "front", 1, pod_spec=template, cpu="1")
+    small = waiting("small", "1", since=EARLIER)
+    large = waiting("large", "4", since=AT, status={"phase": "Pending", "nominatedNodeName": "n1"})
+    # The large pod preempts the old one, whose replacement is of higher priority and takes the node for itself.
+    entry = only(outlook("default/small", node("n1", "4"), old, front, small, large))
+    assert (entry.verdict.value, entry.node) == ("now", "n1")
 
 
 def test_pods_that_come_preempt_later_than_those_that_wait() -> None:
