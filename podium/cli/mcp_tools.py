@@ -22,9 +22,9 @@ from podium.framework.contract.status import PluginError, ScheduleError
 from podium.insight.cluster import Cluster
 from podium.insight.loading import node_named, pod_named
 from podium.insight.outlook_questions import locate, outlook_of
-from podium.insight.rehearsal import age_of
 from podium.insight.room.make_room import make_room, subject_named
 from podium.insight.steps import Apply, carry_out_steps, read_steps
+from podium.insight.trial import age_of
 from podium.insight.what_if import outcome_of
 from podium.lib.error_text import cut
 from podium.lib.system_clock import SystemClock

@@ -31,7 +31,7 @@ from podium.insight.cluster import Cluster
 from podium.insight.gang_retries import GangRetries
 from podium.insight.moments import Moment, free_on
 from podium.insight.pod_ends import PodEnd, grace_s, job_deadlines, job_reason, pod_end
-from podium.insight.trial import Trial
+from podium.insight.trial import Trial, age_of
 from podium.insight.waiting_pods import WaitingPods
 from podium.lib.clock import ManualClock
 from podium.objects.core import Pod
@@ -387,8 +387,3 @@ class Rehearsal(Trial):
 def is_movable(pod: Pod) -> bool:
     """Return whether a pod may leave its node for good."""
     return not stays_on_node(pod)
-
-
-def age_of(pod: Pod) -> tuple[str, str]:
-    """Return the sort key of pods that enter the queue: the older ones first."""
-    return pod.metadata.creation_timestamp or "9", pod.key

@@ -365,7 +365,7 @@ class Trial:
                 self.why[pod.key] = f"no profile is named {pod.spec.scheduler_name!r}"
         candidates = [pod for pod in pending if pod.spec.scheduler_name in profiles]
         # In the order of creation; pods of the dump enter the queue before new ones.
-        candidates.sort(key=lambda pod: (self._order.get(pod.key, -1), pod.key))
+        candidates.sort(key=lambda pod: (self._order.get(pod.key, -1), age_of(pod)))
         return (
             sum(
                 self._note(self.world.place_with_its_claims(self._with_claims(pod)))
@@ -485,6 +485,11 @@ class Trial:
         for pod in pods:
             self.delete(pod, is_graceful=False)
         self.on_nodes()
+
+
+def age_of(pod: Pod) -> tuple[str, str]:
+    """Return the sort key of pods that enter the queue: the older ones first."""
+    return pod.metadata.creation_timestamp or "9", pod.key
 
 
 def _keeping_order(pod: Pod) -> tuple[bool, str, str]:

@@ -484,3 +484,11 @@ def test_a_trial_leaves_the_cluster_as_it_was():
     assert [(node.name, node.spec.unschedulable) for node in cluster.nodes] == [("n1", False), ("n2", False)]
     assert [pod.node_name for pod in cluster.pods] == ["n1"]
     assert cluster.admission.objects.is_unknown("ReplicaSet")
+
+
+def test_pods_that_wait_are_tried_by_their_age():
+    young, old = _pod("a"), _pod("b")
+    young["metadata"]["creationTimestamp"] = "2026-03-01T12:00:00Z"
+    old["metadata"]["creationTimestamp"] = "2026-03-01T11:00:00Z"
+    trial = _after([node("n1", "1"), young, old], _apply(_pod("huge", "9")))
+    assert _nodes_of_pods(trial) == {"a": "", "b": "n1", "huge": ""}
