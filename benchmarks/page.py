@@ -109,7 +109,8 @@ own metric, of which kube-scheduler drops what it cannot record in time. Medians
 _HOW_SUBSYSTEMS = """\
 podium's CPU time from the creation of pods until it is quiet, Events included, on the light API server of the section
 below, split by which code runs: a timer of CPU time interrupts the process every millisecond. What reads an answer has
-no caller, so it is a part of its own, as is the decryption of all that is received, watches included.
+no caller, so it is a part of its own, as is the decryption of all that is received, watches included. The last row is
+what `scheduler_scheduling_algorithm_duration_seconds` tells of the run without the sampler.
 """
 _HOW_BURSTS = """\
 Plain pods that are created at once, on a light API server in another process that stores, binds and streams watches as

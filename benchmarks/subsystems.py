@@ -18,7 +18,7 @@ import msgspec
 from rich.table import Table
 
 from benchmarks.burst import wait_bound, wait_rejected
-from benchmarks.endpoints import wait_ready
+from benchmarks.endpoints import ALGORITHM, Histogram, get, histogram, wait_ready
 from benchmarks.light_server import LightServer
 from benchmarks.nodes import node
 from benchmarks.processor_time import wait_quiet
@@ -65,6 +65,7 @@ GOALS_MS: Final[Mapping[str, float]] = {
     UNSCHEDULABLE.name: 0.3,
 }
 _MISSING_MAX: Final = 0.05
+_DECISION_P99_MS_MAX: Final = 5.0
 
 _RULES: Final[Mapping[str, str]] = {
     "podium/client/history": WATCH,
@@ -129,13 +130,14 @@ class Split(msgspec.Struct):
 class Cost:
     """What a pod of one workload costs; of `UNSCHEDULABLE`, what a rejection costs.
 
-    `cpu_ms_per_pod` is measured without the sampler, `parts` with it.
+    `cpu_ms_per_pod` and `decision_p99_ms` are measured without the sampler, `parts` with it.
     """
 
     workload: str
     nodes: int
     pods: int
     cpu_ms_per_pod: float
+    decision_p99_ms: float
     sampled_ms_per_pod: float
     parts_ms: dict[str, float]
 
@@ -172,17 +174,26 @@ def workload_named(name: str) -> Workload:
 def measure(workload: Workload, nodes: int, pods: int | None, binary: Path) -> tuple[Cost, Split]:
     """Bind a backlog twice on the light API server: as it is, and with the sampler. Raises: StallError, StartError."""
     count = workload.pods_that_fit(nodes, pods)
-    plain_s = _cpu_s(workload, nodes, count, binary, ())
+    plain_s, decisions = _run(workload, nodes, count, binary, ())
     with TemporaryDirectory() as directory:
         output = Path(directory) / "split.json"
-        _cpu_s(workload, nodes, count, binary, (sys.executable, "-m", "benchmarks.sampled_run", str(output)))
+        _run(workload, nodes, count, binary, (sys.executable, "-m", "benchmarks.sampled_run", str(output)))
         split = msgspec.json.decode(output.read_bytes(), type=Split)
     parts_ms = {part: split.seconds.get(part, 0.0) / count * 1e3 for part in SUBSYSTEMS}
-    return Cost(workload.name, nodes, count, plain_s / count * 1e3, split.cpu_s / count * 1e3, parts_ms), split
+    cost = Cost(
+        workload=workload.name,
+        nodes=nodes,
+        pods=count,
+        cpu_ms_per_pod=plain_s / count * 1e3,
+        decision_p99_ms=decisions.quantile(0.99) * 1e3,
+        sampled_ms_per_pod=split.cpu_s / count * 1e3,
+        parts_ms=parts_ms,
+    )
+    return cost, split
 
 
-def _cpu_s(workload: Workload, nodes: int, pods: int, binary: Path, command: Sequence[str]) -> float:
-    """Return podium's CPU time from the creation of the pods until it is quiet, Events included."""
+def _run(workload: Workload, nodes: int, pods: int, binary: Path, command: Sequence[str]) -> tuple[float, Histogram]:
+    """Return podium's CPU time from the creation of the pods until it is quiet, Events included, and its decisions."""
     with LightServer(binary) as server:
         server.create(map(node, range(nodes)))
         server.create(workload.objects_before(nodes, pods))
@@ -195,19 +206,21 @@ def _cpu_s(workload: Workload, nodes: int, pods: int, binary: Path, command: Seq
             server.create(map(workload.pod, range(pods)))
             (wait_rejected if workload is UNSCHEDULABLE else wait_bound)(server, [process], pods)
             wait_quiet(process)
-            return process.cpu_s() - before_s
+            cpu_s = process.cpu_s() - before_s
+            return cpu_s, histogram(get(scheduler, "/metrics"), ALGORITHM)
         finally:
             process.stop()
 
 
 def checks(costs: Iterable[Cost]) -> Iterator[Check]:
-    """Check that the parts add up, and that no workload costs more than it may."""
+    """Check that the parts add up, that no workload costs more than it may, and that no decision holds up others."""
     for cost in costs:
         about = f"{cost.workload}, {cost.nodes:,} nodes"
         missing = abs(1.0 - sum(cost.parts_ms.values()) / cost.sampled_ms_per_pod)
         yield at_most(f"{about}: share of CPU that no part has", missing * 100.0, _MISSING_MAX * 100.0, " %")
         if cost.workload in GOALS_MS:
             yield at_most(f"{about}: CPU per pod, Events included", cost.cpu_ms_per_pod, GOALS_MS[cost.workload], " ms")
+        yield at_most(f"{about}: p99 of a decision", cost.decision_p99_ms, _DECISION_P99_MS_MAX, " ms")
 
 
 def table(costs: Sequence[Cost]) -> Table:
@@ -221,6 +234,7 @@ def table(costs: Sequence[Cost]) -> Table:
     rich_table.add_row("all parts", *(f"{sum(cost.parts_ms.values()):.3f}" for cost in costs), style="bold")
     rich_table.add_row("measured with the sampler", *(f"{cost.sampled_ms_per_pod:.3f}" for cost in costs))
     rich_table.add_row("measured without it", *(f"{cost.cpu_ms_per_pod:.3f}" for cost in costs))
+    rich_table.add_row("p99 of a decision, by the clock", *(f"{cost.decision_p99_ms:.2f}" for cost in costs))
     return rich_table
 
 
