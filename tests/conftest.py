@@ -76,6 +76,9 @@ def _without_cache(**values: Any) -> None:
 
 
 structlog.configure = _without_cache
+# Until podium configures its log: a traceback in colours, with the values of variables, takes longer than most tests.
+_plain_renderer = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
+structlog.configure(processors=[*structlog.get_config()["processors"][:-1], _plain_renderer])
 
 # A file of every installed package is read to find the installed plugins, and they stay while tests run.
 discovery.entry_points = lru_cache(discovery.entry_points)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import grimp
 import pytest
+
+from tests.unit.python_text import comments_and_code
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "podium"
@@ -203,34 +205,60 @@ def statements_of(node: ast.AST) -> Iterator[ast.stmt]:
             yield from statements_of(part)
 
 
-def test_no_function_is_too_long_to_be_read_at_once() -> None:
-    too_long = {
-        f"{path.relative_to(ROOT)}: {function.name}": count
-        for path in SOURCES
-        for function in statements_of(ast.parse(path.read_text()))
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        if (count := lines_of_body(function)) > BODY_LINES_MAX
-    }
-    assert too_long == {}
+@dataclass(frozen=True)
+class Source:
+    """What the tests ask about a module.
+
+    Attributes:
+        functions: their names, and the lines of their bodies.
+        statement_count: those of functions, without docstrings.
+        code_count: lines of code, which docstrings are not.
+        array_functions: the public functions that return arrays: full name, name, whether their shape is said.
+    """
+
+    functions: list[tuple[str, int]]
+    statement_count: int
+    comment_count: int
+    code_count: int
+    array_functions: list[tuple[str, str, bool]]
 
 
-def comments_and_code(path: Path) -> tuple[int, int]:
-    """Count the lines of comments and the lines of code, which docstrings are not."""
+@cache
+def source_of(path: Path) -> Source:
+    """Read a module once for all tests: parsing all of podium takes most of their time."""
     text = path.read_text()
+    tree = ast.parse(text)
+    statements = list(statements_of(tree))
+    functions = [statement for statement in statements if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)]
+    statements_of_functions = {statement for function in functions for statement in statements_of(function)}
     documentation = {
         number
-        for node in statements_of(ast.parse(text))
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-        for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        for statement in statements
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        if isinstance(statement.value.value, str)
+        for number in range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
     }
-    comments = 0
-    code: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT:
-            comments += not token.string.startswith(DIRECTIVES)
-        elif token.string.strip():
-            code.update(range(token.start[0], token.end[0] + 1))
-    return comments, len(code - documentation)
+    comments, code = comments_and_code(text)
+    return Source(
+        functions=[(function.name, lines_of_body(function)) for function in functions],
+        statement_count=sum(
+            not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+            for statement in statements_of_functions
+        ),
+        comment_count=sum(not comment.startswith(DIRECTIVES) for comment in comments),
+        code_count=len(code - documentation),
+        array_functions=list(functions_with_arrays(tree)),
+    )
+
+
+def test_no_function_is_too_long_to_be_read_at_once() -> None:
+    too_long = {
+        f"{path.relative_to(ROOT)}: {name}": count
+        for path in SOURCES
+        for name, count in source_of(path).functions
+        if count > BODY_LINES_MAX
+    }
+    assert too_long == {}
 
 
 def test_comments_say_why() -> None:
@@ -238,7 +266,8 @@ def test_comments_say_why() -> None:
     assert packages.keys() == COMMENTS_MIN.keys()
     scarce = {}
     for name, least in COMMENTS_MIN.items():
-        comments, code = map(sum, zip(*map(comments_and_code, packages[name].rglob("*.py")), strict=True))
+        sources = [source_of(path) for path in packages[name].rglob("*.py")]
+        comments, code = sum(source.comment_count for source in sources), sum(source.code_count for source in sources)
         if 100 * comments < least * code:
             scarce[name] = f"{100 * comments / code:.2f} of {least}"
     assert scarce == {}
@@ -254,23 +283,12 @@ def has_tests_of_its_name(module: Path) -> bool:
     return any((TESTS / kind / where).exists() for kind in ("unit", "integration", "properties"))
 
 
-def statements_of_functions(source: Path) -> int:
-    """Without docstrings."""
-    statements: set[ast.stmt] = set()
-    for function in statements_of(ast.parse(source.read_text())):
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            statements.update(statements_of(function))
-    return sum(
-        not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)) for statement in statements
-    )
-
-
 def test_every_module_has_its_tests_in_a_place_one_can_guess() -> None:
     """`tests/unit/<folder>/test_<module>.py`, or in `integration` or `properties`; `TESTED_ELSEWHERE` has others."""
     alone = {
         str(module)
         for path in SOURCES
-        if not path.name.startswith("__") and statements_of_functions(path) >= MIRRORED_FROM
+        if not path.name.startswith("__") and source_of(path).statement_count >= MIRRORED_FROM
         if not has_tests_of_its_name(module := path.relative_to(PACKAGE).with_suffix(""))
     }
     assert alone == TESTED_ELSEWHERE.keys()
@@ -314,7 +332,7 @@ CONTRACT = sorted((PACKAGE / "framework" / "contract").glob("*.py"))
 """Methods that implement those of a protocol or of the plugin contract need not repeat what the declaration says."""
 
 
-def functions_with_arrays(path: Path) -> Iterator[tuple[str, str, bool]]:
+def functions_with_arrays(module: ast.Module) -> Iterator[tuple[str, str, bool]]:
     """The public functions that return arrays: full name, name, whether their docstring or class says the shape."""
 
     def visit(body: list[ast.stmt], prefix: str, is_said: bool) -> Iterator[tuple[str, str, bool]]:
@@ -326,15 +344,15 @@ def functions_with_arrays(path: Path) -> Iterator[tuple[str, str, bool]]:
             elif isinstance(node, ast.FunctionDef) and node.returns and ARRAYS.search(ast.unparse(node.returns)):
                 yield prefix + node.name, node.name, is_said or "Shape:" in (ast.get_docstring(node) or "")
 
-    return visit(ast.parse(path.read_text()).body, "", False)
+    return visit(module.body, "", False)
 
 
 def test_functions_that_return_arrays_say_their_shape() -> None:
-    contract = {name for path in CONTRACT for _, name, is_said in functions_with_arrays(path) if is_said}
+    contract = {name for path in CONTRACT for _, name, is_said in source_of(path).array_functions if is_said}
     silent = []
     for path in SOURCES:
         if path.relative_to(PACKAGE).parts[0] in ("cluster", "framework", "plugins"):
-            functions = list(functions_with_arrays(path))
+            functions = source_of(path).array_functions
             declared = contract | {name for _, name, is_said in functions if is_said}
             silent += [f"{path.relative_to(ROOT)}: {text}" for text, name, _ in functions if name not in declared]
     assert silent == []

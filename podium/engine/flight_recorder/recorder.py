@@ -13,13 +13,13 @@ from podium.engine.flight_recorder.attempts import RESULTS, Details, RecordedAtt
 from podium.engine.flight_recorder.node_names import NodeNames
 from podium.engine.flight_recorder.observer import AttemptObserver, Seconds
 from podium.engine.flight_recorder.ring import Ring
-from podium.engine.flight_recorder.segment import ATTEMPTS_MAX, FIXED_BYTES, SCHEDULED, SCORED_BYTES, Segment
+from podium.engine.flight_recorder.segment import ATTEMPTS_MAX, FIXED_BYTES, SCHEDULED, SCORED_BYTES, UID, Head, Segment
 from podium.engine.group_decisions import MemberDecision
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import Diagnosis
 from podium.framework.cycle.schedule import Suggested
-from podium.framework.cycle.scored import Scored
+from podium.framework.cycle.scored import NONE, Scored
 from podium.framework.profile.rejection import Rejection
 from podium.framework.profile.score_history import ScoreHistory
 from podium.objects.core import Pod, PodSpec
@@ -27,6 +27,8 @@ from podium.objects.core import Pod, PodSpec
 MEMORY_BYTES_MIN: Final = 1 << 20
 """Less would not hold the names of the nodes of a large cluster."""
 _OPEN_MAX: Final = 10_000
+_COPY_BYTES_MAX: Final = 4096
+"""The size of an attempt's own copy of rows up to which it is counted later, together with other attempts."""
 _MESSAGE_MAX: Final = 4000
 """Longer messages are cut: a plugin's reason has no length limit."""
 _NUMBER_OF: Final = {result.value: number for number, result in enumerate(RESULTS)}
@@ -38,8 +40,8 @@ class FlightRecorder(AttemptObserver):
     Attempts that found a node and those that did not are kept apart, each within half of the memory: thousands of
     scheduled pods must not displace the only attempt at a pending one.
 
-    Cost: one call for a decision, and one for its end. Scores are referred to, not copied; the rest is encoded when a
-    segment is full, or read.
+    Cost: two appends for the decision of most placed pods, and one for its end. They are counted many at a time: an
+    attempt's nodes have just filled the processor's cache. Scores are referred to, not copied.
     """
 
     def __init__(self, memory_bytes: int) -> None:
@@ -50,10 +52,14 @@ class FlightRecorder(AttemptObserver):
         self._names = NodeNames()
         self._order: Rows | None = None
         self._last_rejected: dict[int, tuple[PodSpec, int]] = {}
+        self._count_max = 0
+        """Up to so many, attempts are appended to the segment of placed pods without being counted."""
+        self._bound_s: dict[str, Seconds] = {}
 
     @property
     def attempts(self) -> int:
         """The number of attempts that are kept."""
+        self.settle()
         return self._placed.attempts + self._rejected.attempts
 
     @property
@@ -64,6 +70,7 @@ class FlightRecorder(AttemptObserver):
     @property
     def nbytes(self) -> int:
         """The size of all kept attempts."""
+        self.settle()
         return self._placed.nbytes + self._rejected.nbytes
 
     # ------------------------------------------------------------ recording
@@ -71,45 +78,9 @@ class FlightRecorder(AttemptObserver):
     def on_decision(
         self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision, started_s: float, seconds: Seconds
     ) -> None:
-        """Record the decision. For a placed pod this calls hardly any function, unless a node was added."""
-        snapshot = cycle.snapshot
-        if snapshot.order is not self._order and not snapshot.is_fork:
-            self._learn_names(snapshot)
-        diagnosis, meta = cycle.diagnosis, cycle.pod.metadata
-        if decision.__class__ is Suggested:
-            ring, record, node_name = self._placed, cycle.scored, decision.node_name
-            examined_count, feasible = decision.evaluated_nodes, decision.feasible_nodes
-        else:
-            ring, record, node_name = self._rejected, None, ""
-            examined_count, feasible = diagnosis.rejected_count, 0
-        history: ScoreHistory | None = None
-        score_bytes = history_bytes = rejection_bytes = 0
-        if record is not None:
-            history, score_bytes = record.history, SCORED_BYTES
-            history_bytes = 0 if history is None else history.nbytes
-            if record.rows.base is None:
-                score_bytes += record.rows.nbytes
-            if record.computed or record.extended is not None:
-                score_bytes += _bytes_computed(record)
-        if diagnosis.rejections:
-            rejection_bytes = _bytes_rejected(diagnosis)
-        # One huge attempt must not push out all others; without its details it is still listed.
-        has_details = self._names.names and score_bytes + history_bytes + rejection_bytes <= ring.pending_bytes_max
-        if not has_details:
-            record = history = None
-            score_bytes = history_bytes = rejection_bytes = 0
-        segment, size = ring.newest, FIXED_BYTES + score_bytes + rejection_bytes
-        added_bytes = 0 if history in segment.histories else history_bytes
-        if segment.count == ATTEMPTS_MAX or ring.pending_bytes + size + added_bytes > ring.pending_bytes_max:
-            self._seal(ring)
-            segment, added_bytes = ring.newest, history_bytes
-        if added_bytes:
-            segment.histories.add(history)
-            size += added_bytes
-        position = segment.count
-        is_explained = has_details and (diagnosis.rejections or diagnosis.single or not node_name)
-        if is_explained and self._keep_diagnosis(segment, cycle, is_rejected=not node_name):
-            size -= rejection_bytes
+        """Record the decision. For most placed pods this calls hardly any function."""
+        meta, scored, diagnosis = cycle.pod.metadata, cycle.scored, cycle.diagnosis
+        order, is_placed = cycle.snapshot.order, decision.__class__ is Suggested
         self._sequence += 1
         head = (
             self._sequence,
@@ -120,32 +91,114 @@ class FlightRecorder(AttemptObserver):
             info.attempts,
             started_s,
             seconds,
-            node_name,
-            examined_count,
-            feasible,
-            snapshot.order.size,
+            decision.node_name if is_placed else "",  # type: ignore[union-attr]
+            decision.evaluated_nodes if is_placed else diagnosis.rejected_count,  # type: ignore[union-attr]
+            decision.feasible_nodes if is_placed else 0,  # type: ignore[union-attr]
+            order.size,
             (*info.transitions.raw,),
         )
-        segment.heads.append(head)
-        segment.scored[position] = record
-        segment.score_bytes += score_bytes
-        segment.count, segment.last = position + 1, self._sequence
-        ring.pending_bytes += size
-        self._open[meta.uid] = ring, segment, position
+        segment = self._placed.newest
+        # As a rule no node was rejected and no score computed for this pod alone, so that little has to be counted.
+        if (
+            is_placed
+            and scored is not None
+            and scored.history in segment.histories
+            and scored.computed is NONE
+            and scored.extended is None
+            and (scored.rows.base is not None or scored.rows.nbytes <= _COPY_BYTES_MAX)
+            and order is self._order
+            and not diagnosis.rejections
+            and not diagnosis.single
+            and len(segment.heads) < self._count_max
+            and meta.uid not in self._bound_s
+        ):
+            segment.heads.append(head)
+            segment.scored.append(scored)
+        else:
+            self.settle()
+            self._record(head, cycle, scored if is_placed else None, is_placed=is_placed)
+            self._make_room()
 
     def on_bound(self, pod: Pod, seconds: Seconds) -> None:
         """Record that the pod was bound."""
-        uid = pod.metadata.uid
-        if uid in self._open:
-            _, segment, position = self._open[uid]
-            del self._open[uid]
-            segment.results[position], segment.total_s[position] = SCHEDULED, seconds
+        self._bound_s.setdefault(pod.metadata.uid, seconds)
+        if len(self._bound_s) >= ATTEMPTS_MAX:
+            self.settle()
 
     def on_failure(self, pod: Pod, result: str, message: str, seconds: Seconds) -> None:
         """Record why the pod was not scheduled."""
+        self.settle()
         if pod.uid in self._open:
             ring, segment, position = self._open.pop(pod.uid)
             ring.end(segment, position, _NUMBER_OF[result], seconds, message[:_MESSAGE_MAX])
+            self._make_room()
+
+    def settle(self) -> None:
+        """Count the attempts that were only appended, and record which pods were bound."""
+        ring, segment, bound_s = self._placed, self._placed.newest, self._bound_s
+        first, segment.count = segment.count, len(segment.heads)
+        score_bytes = (segment.count - first) * SCORED_BYTES
+        for position in range(first, segment.count):
+            self._open[segment.heads[position][UID]] = ring, segment, position
+            rows = segment.scored[position].rows  # type: ignore[union-attr]
+            if rows.base is None:
+                score_bytes += rows.nbytes
+        if first < segment.count:
+            segment.last = segment.heads[-1][0]
+            segment.score_bytes += score_bytes
+            ring.pending_bytes += (segment.count - first) * FIXED_BYTES + score_bytes
+        for uid in bound_s.keys() & self._open.keys():
+            _, its_segment, position = self._open.pop(uid)
+            its_segment.results[position], its_segment.total_s[position] = SCHEDULED, bound_s[uid]
+        bound_s.clear()
+
+    def _make_room(self) -> None:
+        """Find how many of the next attempts may be appended without a new segment."""
+        ring, segment = self._placed, self._placed.newest
+        room = (ring.pending_bytes_max - ring.pending_bytes) // (FIXED_BYTES + SCORED_BYTES + _COPY_BYTES_MAX)
+        # Without names of nodes, attempts are recorded without their scores.
+        self._count_max = min(ATTEMPTS_MAX, segment.count + room) if self._names.names else 0
+
+    def _record(self, head: Head, cycle: Cycle, scored: Scored | None, *, is_placed: bool) -> None:
+        """Record and count an attempt of any kind."""
+        snapshot, diagnosis = cycle.snapshot, cycle.diagnosis
+        if snapshot.order is not self._order and not snapshot.is_fork:
+            self._learn_names(snapshot)
+        ring = self._placed if is_placed else self._rejected
+        history: ScoreHistory | None = None
+        score_bytes = history_bytes = rejection_bytes = 0
+        if scored is not None:
+            history, score_bytes = scored.history, SCORED_BYTES
+            history_bytes = 0 if history is None else history.nbytes
+            if scored.rows.base is None:
+                score_bytes += scored.rows.nbytes
+            if scored.computed or scored.extended is not None:
+                score_bytes += _bytes_computed(scored)
+        if diagnosis.rejections:
+            rejection_bytes = _bytes_rejected(diagnosis)
+        # One huge attempt must not push out all others; without its details it is still listed.
+        has_details = self._names.names and score_bytes + history_bytes + rejection_bytes <= ring.pending_bytes_max
+        if not has_details:
+            scored = history = None
+            score_bytes = history_bytes = rejection_bytes = 0
+        segment, size = ring.newest, FIXED_BYTES + score_bytes + rejection_bytes
+        added_bytes = 0 if history in segment.histories else history_bytes
+        if segment.count == ATTEMPTS_MAX or ring.pending_bytes + size + added_bytes > ring.pending_bytes_max:
+            self._seal(ring)
+            segment, added_bytes = ring.newest, history_bytes
+        if added_bytes:
+            segment.histories.add(history)
+            size += added_bytes
+        position = segment.count
+        is_explained = has_details and (diagnosis.rejections or diagnosis.single or not is_placed)
+        if is_explained and self._keep_diagnosis(segment, cycle, is_rejected=not is_placed):
+            size -= rejection_bytes
+        segment.heads.append(head)
+        segment.scored.append(scored)
+        segment.score_bytes += score_bytes
+        segment.count, segment.last = position + 1, head[0]
+        ring.pending_bytes += size
+        self._open[head[UID]] = ring, segment, position
 
     def _keep_diagnosis(self, segment: Segment, cycle: Cycle, *, is_rejected: bool) -> bool:
         """Keep why nodes were rejected; return whether a replica of the pod was rejected for the same reasons."""
@@ -194,6 +247,7 @@ class FlightRecorder(AttemptObserver):
 
     def newest_first(self, namespace: str = "", name: str = "", result: str = "") -> Iterator[RecordedAttempt]:
         """Return the recorded attempts at the pods with these values, the newest first; "" matches any."""
+        self.settle()
         attempts_by_ring = [ring.newest_first(namespace, name, result) for ring in (self._placed, self._rejected)]
         return heapq.merge(*attempts_by_ring, key=lambda attempt: -attempt.sequence)
 

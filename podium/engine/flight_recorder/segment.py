@@ -29,6 +29,10 @@ _Column: TypeAlias = NDArray[Any]
 BINDING, SCHEDULED, UNSCHEDULABLE, ERROR = range(4)
 """Positions in `RESULTS`."""
 ATTEMPTS_MAX: Final = 128
+Head: TypeAlias = tuple[int, str, str, str, str, int, float, float, str, int, int, int, tuple[object, ...]]
+"""The head of an attempt that is not encoded yet: the fields of `_Head`."""
+UID: Final = 3
+"""The position of the pod's uid in a head."""
 FIXED_BYTES: Final = 2048
 """The estimated size of an attempt before its segment is sealed, without its arrays."""
 SCORED_BYTES: Final = 384
@@ -87,13 +91,13 @@ class Segment:
     def __init__(self, names: NodeNames) -> None:
         self.names = names
         self.count = self.last = self.score_bytes = self.order_bytes = self.order_count = 0
-        self.heads: list[tuple[object, ...]] = []
+        self.heads: list[Head] = []
         self._encoded_heads = b""
         # A byte for each attempt; a list would take eight, and a value that knows its name far more.
         self.results = bytearray(ATTEMPTS_MAX)
         self.total_s = array("d", [_UNKNOWN_S]) * ATTEMPTS_MAX
         self.messages: dict[int, str] = {}
-        self.scored: list[Scored | None] = [None] * ATTEMPTS_MAX
+        self.scored: list[Scored | None] = []
         self.histories: set[ScoreHistory | None] = set()
         self.diagnosis_of = [-1] * ATTEMPTS_MAX
         self.diagnoses: list[Diagnosis] = []

@@ -122,7 +122,7 @@ def attempt(
             position = choose_position(total)
             row = int(rows[position])
             if cycle.scored is not None:
-                cycle.scored.chosen = int(total[position])
+                cycle.scored.chosen = total.item(position)
         elif len(rows) == 1:
             row = int(rows[0])
         else:

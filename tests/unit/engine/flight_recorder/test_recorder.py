@@ -12,7 +12,7 @@ from podium.engine.flight_recorder.explaining import explain_attempt
 from podium.engine.flight_recorder.recorder import MEMORY_BYTES_MIN
 from podium.engine.flight_recorder.ring import Ring
 from podium.engine.flight_recorder.segment import ATTEMPTS_MAX
-from podium.framework.cycle.scored import Scored
+from podium.framework.cycle.scored import NONE, Scored
 from podium.framework.profile.score_history import ScoreHistory
 from tests.builders import pod
 from tests.recorder_memory import measure
@@ -31,6 +31,7 @@ THREE = Cluster("n0", "n1", "n2")
 
 
 def seal(recorder):
+    recorder.settle()
     recorder._placed.seal()
     recorder._rejected.seal()
 
@@ -203,6 +204,41 @@ def test_names_that_do_not_fit_leave_the_attempts_without_their_details():
     (attempt,) = recorder.newest_first()
     assert recorder.details(attempt).rejections == {}
     assert recorder.nbytes <= MEMORY_BYTES_MIN
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([3, 400]))
+def test_attempts_that_are_counted_later_are_kept_like_those_that_are_counted_at_once(seed, nodes):
+    random, recorders = Random(seed), [FlightRecorder(2 * MEMORY_BYTES_MIN) for _ in range(2)]
+    names, rows = [f"node-{number}" for number in range(nodes)], np.arange(nodes)
+    cluster = Cluster(*names)
+    histories = [ScoreHistory(np.zeros((nodes, 2), np.int8)) for _ in range(2)]
+    for number in range(250):
+        web, history = numbered_pod(number), random.choice(histories)
+        first, draw, at_s = random.randrange(nodes), random.random(), random.random()
+        for recorder in recorders:
+            if draw < 0.1:
+                reject(recorder, cluster, web, rejection(rows[first:], FULL))
+            elif draw < 0.2:
+                place(recorder, cluster, web, 0, rejection(rows[first:], FULL), scores=scores(rows[:1], Fit=[1]))
+            else:
+                own_rows = cluster.snapshot.order[first:nodes]
+                record = Scored(
+                    own_rows if draw < 0.8 else own_rows.astype(np.uint32), NONE, history, 0, {"Fit": 1, "Own": 2}
+                )
+                place(recorder, cluster, web, 0, scores=record, at_s=at_s)
+            if draw < 0.3:
+                recorder.on_failure(web, "error", "no such node", at_s)
+            elif draw < 0.9:
+                recorder.on_bound(numbered_pod(max(0, number - Random(number).randrange(200))), at_s)
+        if draw > 0.99:
+            cluster.change(*names, f"new-{number}")
+        assert recorders[1].nbytes <= 2 * MEMORY_BYTES_MIN
+    attempts = [list(recorder.newest_first()) for recorder in recorders]
+    assert attempts[0] == attempts[1]
+    assert recorders[0].nbytes == recorders[1].nbytes
+    details = [[recorder.details(attempt) for attempt in attempts[0]] for recorder in recorders]
+    assert details[0] == details[1]
 
 
 def count_bytes(ring: Ring) -> int:
