@@ -164,7 +164,9 @@ class Stream:
 
         Raises: as `read`, and `Malformed` for a line that is too long.
         """
-        while chunk := await self.read():
+        # Straight to the bytes, where they need no decompression: each part of a watch is read here.
+        read = self._read_some if self._decompressor is None else self.read
+        while chunk := await read():
             end = chunk.find(b"\n")
             if end >= 0:
                 # `find` is several times as fast as `split`, which looks at each byte by itself.
