@@ -143,6 +143,12 @@ class FullCluster:
             self._recorder.on_decision(self._info, cycle, decision, 0.0, 0.0)
             self._recorder.on_bound(pod, 0.0)
 
+    def reject(self, pod: Pod) -> str:
+        """Decide on a pod that fits nowhere, and return the text of its condition."""
+        decision = self._engine.decide(self._engine.cycle(self._framework, pod))
+        assert isinstance(decision, DoesNotFit), f"{pod.key}: {decision}"
+        return decision.error.message
+
     def preempt(self, pod: Pod) -> None:
         """Find victims for the pod, and nominate it."""
         decision = self._engine.decide(self._engine.cycle(self._framework, pod))

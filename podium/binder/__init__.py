@@ -31,7 +31,7 @@ from podium.binder.observer import BindingObserver, PreemptionObserver
 from podium.binder.pods_in_pre_bind import PodInPreBind, PodsInPreBind
 from podium.binder.preemption import Preemption, PreemptionExecutor, RunningPreemptions
 from podium.binder.preemption_loops import PreemptionLoops
-from podium.binder.status_patch import not_scheduled, pod_group_status_patch, status_patch
+from podium.binder.status_patch import changes_status, not_scheduled, pod_group_status_patch, status_patch
 from podium.binder.waiting_pods import WaitingPod, WaitingPods
 
 __all__ = [
@@ -61,6 +61,7 @@ __all__ = [
     "StatusWriter",
     "WaitingPod",
     "WaitingPods",
+    "changes_status",
     "deleting_pod_skipped",
     "failed_scheduling",
     "not_scheduled",

@@ -40,6 +40,16 @@ def not_scheduled(pod: Pod, status: Status) -> PodCondition:
     )
 
 
+def changes_status(pod: Pod, *, condition: PodCondition | None, nominated_node_name: str | None) -> bool:
+    """Return whether `status_patch` would change anything. A new `observed_generation` alone is not a change."""
+    if nominated_node_name is not None and nominated_node_name != pod.status.nominated_node_name:
+        return True
+    if condition is None:
+        return False
+    old_condition = pod.status.condition(condition.type)
+    return old_condition is None or not _is_same(old_condition, condition)
+
+
 def status_patch(
     pod: Pod, now_s: float, *, condition: PodCondition | None = None, nominated_node_name: str | None = None
 ) -> bytes | None:
@@ -52,7 +62,7 @@ def status_patch(
         nominated_node_name: the nominated node to set, "" clears it; None leaves it unchanged.
 
     Returns:
-        None if nothing would change. A new `observed_generation` alone is not a change.
+        None if nothing would change; see `changes_status`.
     """
     status: dict[str, Any] = {}
     if condition is not None:

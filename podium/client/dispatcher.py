@@ -145,22 +145,39 @@ class Dispatcher:
         Raises: as `ApiSession.request`; `TooManyRequests` only after these retries.
         """
         lane = self._lanes[priority].get((method, namespace)) or self._new_lane(priority, method, namespace)
-        for retries_left in reversed(range(retries_max + 1)):
+        for retries_left in range(retries_max, -1, -1):
+            asked_s = started_s = self._clock.monotonic()
+            if not self._enter(lane, asked_s):
+                await self._wait_turn(lane, urgency)
+                started_s = self._clock.monotonic()
+            # Here, and not in a coroutine for each try: nearly all writes need only one.
             try:
-                answer = await self._send_once(lane, method, path, body, content_type, urgency)
-            except TooManyRequests as refusal:
-                if not retries_left:
-                    raise
-                self._observer.retried(method, refusal.code)
-                if not refusal.is_server_wide:
-                    await asyncio.sleep(refusal.retry_after_s)
-            except ApiError:
-                self._accept(lane)
-                raise
-            else:
+                self._observer.throttled(method, started_s - asked_s)
+                content = body() if callable(body) else body
+                if content is None and body is not None:
+                    return b""
+                answer = await self._session.request(
+                    method, path, content, content_type=content_type, deadline_s=_REQUEST_S_MAX
+                )
                 if lane.refused:
                     self._accept(lane)
                 return answer
+            except TooManyRequests as refusal:
+                # Before the slot is released: the next write of the lane would be refused as well.
+                self._refuse(lane, path, refusal)
+                if not retries_left:
+                    raise
+                self._observer.retried(method, refusal.code)
+                pause_s = None if refusal.is_server_wide else refusal.retry_after_s
+            except ApiError:
+                self._accept(lane)
+                raise
+            finally:
+                lane.progress_s = ended_s = self._clock.monotonic()
+                lane.was_slow = ended_s - started_s > SLOW_S
+                self._leave(lane)
+            if pause_s is not None:
+                await asyncio.sleep(pause_s)
         raise AssertionError("the last try returns or raises")
 
     def statistics(self) -> DispatcherStatistics:
@@ -190,35 +207,6 @@ class Dispatcher:
         return prompt + max(0, slow - SLOW_WAITING_MAX)
 
     # ------------------------------------------------------------ one write
-
-    async def _send_once(
-        self,
-        lane: Lane,
-        method: Method,
-        path: str,
-        body: bytes | Compose | None,
-        content_type: str,
-        urgency: int | None,
-    ) -> bytes:
-        asked_s = started_s = self._clock.monotonic()
-        if not self._enter(lane, asked_s):
-            await self._wait_turn(lane, urgency)
-            started_s = self._clock.monotonic()
-        try:
-            self._observer.throttled(method, started_s - asked_s)
-            if callable(body):
-                body = body()
-                if body is None:
-                    return b""
-            return await self._session.request(method, path, body, content_type=content_type, deadline_s=_REQUEST_S_MAX)
-        except TooManyRequests as refusal:
-            # Before the slot is released: the next write of the lane would be refused as well.
-            self._refuse(lane, path, refusal)
-            raise
-        finally:
-            lane.progress_s = ended_s = self._clock.monotonic()
-            lane.was_slow = ended_s - started_s > SLOW_S
-            self._leave(lane)
 
     def _enter(self, lane: Lane, now_s: float) -> bool:
         """Take a slot at once if that overtakes no waiting write; return whether it was taken."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, cast
 
@@ -42,7 +41,7 @@ class InformerSet:
         keep: by the path of a resource, how to keep more of its objects than podium reads.
         paths: by the path of a resource, the one at which the API server serves it in an older version.
         on_made: called with each new informer, before it has handlers.
-        on_delivered: called with the resource and the seconds that it took to handle a part of its watch.
+        on_delivered: returns, for a resource, what is called with the seconds that a part of its watch took to handle.
     """
 
     def __init__(
@@ -56,7 +55,7 @@ class InformerSet:
         keep: Mapping[str, Keep[Any]] | None = None,
         paths: Mapping[str, str] | None = None,
         on_made: Callable[[Informer[Any]], None] = lambda _: None,
-        on_delivered: Callable[[ResourceType[Any], float], None] = lambda _resource, _seconds: None,
+        on_delivered: Callable[[ResourceType[Any]], Callable[[float], None]] = lambda _: lambda _: None,
     ) -> None:
         self.consistency = Consistency(clock)
         self._session = session
@@ -96,7 +95,7 @@ class InformerSet:
             # Older servers may lack a group; core resources must exist.
             on_absent=informer.set_synced if resource.group else lambda: None,
             on_outdated=lambda: self._on_outdated(resource),
-            on_delivered=partial(self._on_delivered, resource_at_path),
+            on_delivered=self._on_delivered(resource_at_path),
             history_observer=self,
             settings=self._settings,
             keep=self._keep.get(resource.path),

@@ -157,9 +157,7 @@ class MetricsReader:
     async def _get_watcher(self, session: aiohttp.ClientSession) -> bytes:
         headers = {"Content-Type": "application/json"}
         url = f"{self.source.address}/watcher"
-        async with session.get(
-            url, headers=headers, timeout=timeouts(_DEADLINE_S, None), allow_redirects=False
-        ) as response:
+        async with session.get(url, headers=headers, timeout=timeouts(_DEADLINE_S), allow_redirects=False) as response:
             body = await self._body(response)
         if response.status != _OK:
             raise MetricsError(f"received status code {response.status} from watcher")
@@ -192,7 +190,7 @@ class MetricsReader:
     async def _query(self, session: aiohttp.ClientSession, expr: str) -> bytes:
         """Return the body of the answer, which for a query that Prometheus refuses says why."""
         url = f"{self.source.address.rstrip('/')}/api/v1/query"
-        timeout = timeouts(_QUERY_DEADLINE_S, None)
+        timeout = timeouts(_QUERY_DEADLINE_S)
         with anyio.fail_after(_QUERY_DEADLINE_S):
             async with session.post(url, data={"query": expr}, timeout=timeout, allow_redirects=False) as response:
                 body = await self._body(response)

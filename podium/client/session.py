@@ -30,7 +30,16 @@ from podium.client.http_connection import ERROR_BYTES_MAX, FLOW_SCHEMA, Answer, 
 from podium.client.observer import RequestObserver
 from podium.client.outage import Outage
 from podium.client.requests import JSON, Method
-from podium.client.streams import BROKEN, NOT_SENT, Stream, StreamPool, content_encoding, read_body, timeouts
+from podium.client.streams import (
+    BROKEN,
+    NOT_SENT,
+    Stream,
+    StreamPool,
+    connect_timeout,
+    content_encoding,
+    read_body,
+    timeouts,
+)
 from podium.objects.api_errors import (
     ACCEPTED,
     ApiError,
@@ -156,13 +165,12 @@ class ApiSession:
         Raises: as `request`.
         """
         await self._close_ended()
-        timeout = timeouts(deadline_s, idle_s_max)
         authorization = await self._authorization()
         try:
-            return await self._start_stream(path, timeout, authorization)
+            return await self._start_stream(path, deadline_s, idle_s_max, authorization)
         except (Unauthorized, Unreachable) as error:
             await self._mend(error, authorization)
-        return await self._start_stream(path, timeout, await self._authorization())
+        return await self._start_stream(path, deadline_s, idle_s_max, await self._authorization())
 
     async def websocket(self, path: str, protocol: str, *, deadline_s: float) -> aiohttp.ClientWebSocketResponse:
         """Open a WebSocket. The caller closes it.
@@ -258,7 +266,7 @@ class ApiSession:
                 self._url(path),
                 data=body,
                 headers=request_headers,
-                timeout=timeouts(deadline_s, None),
+                timeout=timeouts(deadline_s),
                 **self._fixed,
             )
             headers = response.headers
@@ -267,19 +275,22 @@ class ApiSession:
             coding = content_encoding(response)
             return Answer(response.status, body, headers.get("Retry-After"), has_flow_schema, coding)
 
-    async def _start_stream(self, path: str, timeout: aiohttp.ClientTimeout, authorization: str | None) -> Stream:
+    async def _start_stream(self, path: str, deadline_s: float, idle_s_max: float, authorization: str | None) -> Stream:
         headers = {} if authorization is None else {"Authorization": authorization}
+        ends_s = asyncio.get_running_loop().time() + deadline_s
         status: int | None = None
         try:
-            with self._sending() as pool:
+            # The stream keeps its own limits.
+            with self._sending() as pool, anyio.fail_after(min(deadline_s, idle_s_max)):
                 response = await pool.session.request(
-                    "GET", self._url(path), headers=headers, timeout=timeout, **self._fixed
+                    "GET", self._url(path), headers=headers, timeout=connect_timeout(deadline_s), **self._fixed
                 )
                 status = response.status
                 if status in ACCEPTED:
                     if self._outage is not None and self._outage.is_on:
                         self._outage.over()
-                    return Stream(response, pool, functools.partial(self._distrust, pool))
+                    on_silent = functools.partial(self._distrust, pool)
+                    return Stream(response, pool, on_silent, idle_s_max=idle_s_max, ends_s=ends_s)
                 answer = await read_body(response, ERROR_BYTES_MAX)
                 answer = await _decompress(answer, status, content_encoding(response), ERROR_BYTES_MAX)
         finally:

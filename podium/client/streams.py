@@ -6,7 +6,9 @@ credentials.
 
 from __future__ import annotations
 
+import asyncio
 import functools
+import math
 import socket
 import ssl
 from collections.abc import Callable, Iterator
@@ -23,6 +25,7 @@ _READ_BUFFER_BYTES: Final = 256 * 1024
 _LINE_BYTES_MAX: Final = 16 * 1024 * 1024
 _CONNECT_S_MAX: Final = 10.0
 _KEEPALIVE_S: Final = 60.0
+_SILENT: Final = "Timeout on reading data from socket"
 
 NOT_SENT: Final = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
 BROKEN: Final = (aiohttp.ClientError, TimeoutError, OSError)
@@ -67,8 +70,20 @@ class StreamPool:
 class Stream:
     """The body of a streamed answer, chunk by chunk."""
 
-    def __init__(self, response: aiohttp.ClientResponse, pool: StreamPool, on_silent: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        response: aiohttp.ClientResponse,
+        pool: StreamPool,
+        on_silent: Callable[[], None],
+        *,
+        idle_s_max: float = math.inf,
+        ends_s: float = math.inf,
+    ) -> None:
         """Read from a response; `on_silent` is called when no data has arrived for too long.
+
+        Args:
+            idle_s_max: the longest silence.
+            ends_s: the deadline of the whole stream, on the loop's clock.
 
         Raises: `Malformed` for a Content-Encoding that podium does not read.
         """
@@ -83,6 +98,28 @@ class Stream:
         self._on_silent = on_silent
         pool.users += 1
         self._rest = bytearray()
+        # One timer that looks now and then: aiohttp would set two anew for each part of a watch.
+        self._loop = asyncio.get_running_loop()
+        self._idle_s_max, self._ends_s = idle_s_max, ends_s
+        self._heard_s, self._read_bytes = self._loop.time(), 0
+        self._look_later()
+
+    def _look_later(self) -> None:
+        due_s = min(self._heard_s + self._idle_s_max, self._ends_s)
+        self._timer = None if math.isinf(due_s) else self._loop.call_at(due_s, self._look, due_s)
+
+    def _look(self, due_s: float) -> None:
+        """Fail the reader if the stream was silent for too long, or has not ended in time."""
+        content = self._response.content
+        if content.total_bytes > self._read_bytes:
+            # Not silent: the reader is busy with something else.
+            self._heard_s = due_s
+        if self._ends_s <= due_s:
+            content.set_exception(TimeoutError())
+        elif self._heard_s + self._idle_s_max <= due_s:
+            content.set_exception(TimeoutError(_SILENT))
+        else:
+            self._look_later()
 
     @property
     def date(self) -> str | None:
@@ -112,7 +149,10 @@ class Stream:
 
     async def _read_some(self) -> bytes:
         try:
-            return await read_some(self._response)
+            chunk = await read_some(self._response)
+            self._heard_s = self._loop.time()
+            self._read_bytes += len(chunk)
+            return chunk
         except TimeoutError as error:
             self._on_silent()
             raise NoResponse(words(error)) from error
@@ -124,7 +164,9 @@ class Stream:
 
         Raises: as `read`, and `Malformed` for a line that is too long.
         """
-        while chunk := await self.read():
+        # Straight to the bytes, where they need no decompression: each part of a watch is read here.
+        read = self._read_some if self._decompressor is None else self.read
+        while chunk := await read():
             end = chunk.find(b"\n")
             if end >= 0:
                 # `find` is several times as fast as `split`, which looks at each byte by itself.
@@ -142,6 +184,8 @@ class Stream:
 
     def close(self) -> None:
         """Drop the connection; the server notices by itself."""
+        if self._timer is not None:
+            self._timer.cancel()
         connection = self._response.connection
         if connection is not None and connection.transport is not None:
             # A TLS shutdown would wait for the answer of a server that may be gone.
@@ -188,10 +232,15 @@ async def read_body(response: aiohttp.ClientResponse, bytes_max: int) -> bytes:
 
 
 @functools.lru_cache(maxsize=64)
-def timeouts(deadline_s: float, idle_s_max: float | None) -> aiohttp.ClientTimeout:
-    """Return the limits of a request: for everything, and for the longest silence."""
-    connect_s = min(_CONNECT_S_MAX, deadline_s)
-    return aiohttp.ClientTimeout(total=deadline_s, sock_connect=connect_s, sock_read=idle_s_max)
+def timeouts(deadline_s: float) -> aiohttp.ClientTimeout:
+    """Return aiohttp's limits of a request with one answer."""
+    return aiohttp.ClientTimeout(total=deadline_s, sock_connect=min(_CONNECT_S_MAX, deadline_s))
+
+
+@functools.lru_cache(maxsize=64)
+def connect_timeout(deadline_s: float) -> aiohttp.ClientTimeout:
+    """Return aiohttp's limit of a streamed request, which has limits of its own from then on."""
+    return aiohttp.ClientTimeout(total=None, sock_connect=min(_CONNECT_S_MAX, deadline_s))
 
 
 def _kept_alive_socket(address: tuple[Any, ...]) -> socket.socket:

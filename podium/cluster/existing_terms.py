@@ -32,7 +32,7 @@ ColumnOf: TypeAlias = Callable[[str], LabelColumn]
 """Label key → the column of that label."""
 
 _Pair: TypeAlias = tuple[str, str] | None
-_BucketKey: TypeAlias = tuple[TermKind, str | None, _Pair]
+_BucketKey: TypeAlias = tuple[str | None, _Pair]
 
 
 class IncomingPod(NamedTuple):
@@ -121,6 +121,10 @@ class _PodsWithTerm:
         return self.column
 
 
+_Buckets: TypeAlias = dict[_BucketKey, dict[PodTerm, _PodsWithTerm]]
+"""The terms of one kind by what a pod must have for them to select it."""
+
+
 class ExistingTerms:
     """The terms in the live cluster."""
 
@@ -128,7 +132,8 @@ class ExistingTerms:
         self.changes = PodChanges(CHANGES_KEPT)
         self._pods = pods
         self._pods_with_term: dict[PodTerm, _PodsWithTerm] = {}
-        self._buckets: dict[_BucketKey, dict[PodTerm, _PodsWithTerm]] = {}
+        self._buckets: dict[TermKind, _Buckets] = {}
+        """Those of the kinds that some pod has, usually few."""
         self._columns: dict[PodTerm, _PodsWithTerm] = {}
 
     @property
@@ -167,8 +172,9 @@ class ExistingTerms:
             entry = self._pods_with_term.get(pod_term)
             if entry is None:
                 entry = self._pods_with_term[pod_term] = _PodsWithTerm(pod_term)
+                buckets = self._buckets.setdefault(pod_term.kind, {})
                 for key in _buckets_of(pod_term):
-                    self._buckets.setdefault(key, {})[pod_term] = entry
+                    buckets.setdefault(key, {})[pod_term] = entry
             entry.count(row, 1)
 
     def remove(self, row: int, pod: Pod) -> None:
@@ -200,18 +206,10 @@ class ExistingTerms:
 
     def _matching(self, incoming_pod: IncomingPod, kinds: Iterable[TermKind]) -> Iterator[_PodsWithTerm]:
         for kind in kinds:
-            for entry in self._candidates(kind, incoming_pod):
-                if incoming_pod.is_selected_by(entry.pod_term.term):
-                    yield entry
-
-    def _candidates(self, kind: TermKind, incoming_pod: IncomingPod) -> Iterator[_PodsWithTerm]:
-        # A pod can be selected only through its namespace or one of its labels, or by a term that has neither as its
-        # index.
-        for namespace in (incoming_pod.namespace, None):
-            for pair in (None, *incoming_pod.labels.items()):
-                bucket = self._buckets.get((kind, namespace, pair))
-                if bucket is not None:
-                    yield from bucket.values()
+            if buckets := self._buckets.get(kind):
+                for entry in _candidates(buckets, incoming_pod):
+                    if incoming_pod.is_selected_by(entry.pod_term.term):
+                        yield entry
 
     def _column(self, entry: _PodsWithTerm) -> IntArray:
         pod_term = entry.pod_term
@@ -225,11 +223,12 @@ class ExistingTerms:
     def _forget(self, pod_term: PodTerm) -> None:
         del self._pods_with_term[pod_term]
         self._columns.pop(pod_term, None)
+        buckets = self._buckets[pod_term.kind]
         for key in _buckets_of(pod_term):
-            bucket = self._buckets[key]
+            bucket = buckets[key]
             del bucket[pod_term]
             if not bucket:
-                del self._buckets[key]
+                del buckets[key]
 
 
 _BUCKETS_MAX: Final = 16
@@ -250,7 +249,17 @@ def _buckets_of(pod_term: PodTerm) -> Iterable[_BucketKey]:
             pairs = [(requirement.key, value) for value in requirement.values]
             # One requirement is index enough; the term itself is checked for each candidate.
             break
-    return [(pod_term.kind, namespace, pair) for namespace in namespaces for pair in pairs]
+    return [(namespace, pair) for namespace in namespaces for pair in pairs]
+
+
+def _candidates(buckets: _Buckets, incoming_pod: IncomingPod) -> Iterator[_PodsWithTerm]:
+    # A pod can be selected only through its namespace or one of its labels, or by a term that has neither as its
+    # index.
+    for namespace in (incoming_pod.namespace, None):
+        for pair in (None, *incoming_pod.labels.items()):
+            bucket = buckets.get((namespace, pair))
+            if bucket is not None:
+                yield from bucket.values()
 
 
 class ForkedExistingTerms:

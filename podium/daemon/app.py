@@ -11,6 +11,7 @@ import urllib.parse
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -161,7 +162,7 @@ class App(Process):
             self._config.release,
             keep=json_to_keep(self._config.extenders),
             on_made=self._boundary.add_informer,
-            on_delivered=self._count_delivery,
+            on_delivered=self._delivery_counter,
         )
         return Scheduler(
             self._config,
@@ -176,9 +177,10 @@ class App(Process):
             boundary=self._boundary,
         )
 
-    def _count_delivery(self, resource: ResourceType[Any], seconds: float) -> None:
-        if (labels := informer_labels(resource)) is not None:
-            self.metrics.observe_handling(*labels, seconds)
+    def _delivery_counter(self, resource: ResourceType[Any]) -> Callable[[float], None]:
+        """Return what counts how long a part of the resource's watch took to handle."""
+        labels = informer_labels(resource)
+        return (lambda _: None) if labels is None else partial(self.metrics.observe_handling, *labels)
 
     # ------------------------------------------------------------ endpoints
 

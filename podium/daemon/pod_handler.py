@@ -77,6 +77,7 @@ class PodHandler(MeasuredHandler):
             ClusterEvent(release.events.unscheduled_pod, action)
             for action in (ActionType.ADD, ActionType.UPDATE, ActionType.DELETE)
         )
+        self._add_label, self._update_label = self._unscheduled_add.label, self._unscheduled_update.label
         self._raises_additions = pod_groups is not None and pod_groups.rules.have_gangs
         self._cache = cache
         self._conflicts = conflicts
@@ -91,7 +92,7 @@ class PodHandler(MeasuredHandler):
 
     def on_add(self, new: Pod) -> None:
         """Handle an added pod."""
-        self.measure("AssignedPodAdd" if new.node_name else self._unscheduled_add.label, self._add, new)
+        self.measure("AssignedPodAdd" if new.node_name else self._add_label, self._add, new)
 
     def on_update(self, old: Pod, new: Pod) -> None:
         """Handle an updated pod, which may have been bound."""
@@ -102,7 +103,7 @@ class PodHandler(MeasuredHandler):
         elif new.node_name:
             self.measure("AssignedPodAdd", self._on_bound, old, new)
         elif self._is_ours(new):
-            seconds = self.measure(self._unscheduled_update.label, self._update_pending, old, new)
+            seconds = self.measure(self._update_label, self._update_pending, old, new)
             for event in pod_changes(old, new, self._release, is_own=False):
                 if event != self._unscheduled_update:
                     self._metrics.observe_event(event.label, seconds)

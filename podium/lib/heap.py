@@ -3,51 +3,70 @@
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 Item = TypeVar("Item")
+_Entry: TypeAlias = tuple[Any, int, str]
+"""Sort key, number of the push, and key of an item."""
 
 
 class KeyedHeap(Generic[Item]):
     """Smallest item first; equal items in the order in which they were pushed.
 
-    Cost: push, pop and remove are O(log n) amortised; a removed or replaced item leaves an outdated entry behind, which
-    is dropped when it reaches the top, or when outdated entries outnumber the live ones.
+    Cost: push, pop and remove are O(log n) amortised, and O(1) for items that are pushed in order, as most pods are. A
+    removed or replaced item leaves an outdated entry behind, which is dropped when it reaches the top, or when outdated
+    entries outnumber the live ones.
     Invariant: an item's sort key must not change while it is in the heap; `push` it again instead.
     """
 
     def __init__(self, key: Callable[[Item], str], sort_key: Callable[[Item], Any]) -> None:
         self._key = key
         self._sort_key = sort_key
-        self._entries: list[tuple[Any, int, str]] = []
+        # Entries that came in order, ascending, and a heap of those that did not.
+        self._run: deque[_Entry] = deque()
+        self._entries: list[_Entry] = []
+        self._entry_count = 0
+        """Of both together."""
         self._live: dict[str, tuple[int, Item]] = {}
         self._pushed = 0
 
     def push(self, item: Item) -> None:
         """Add the item, or replace the one with the same key; the new item follows its equals."""
-        key = self._key(item)
+        key, run = self._key(item), self._run
         self._pushed += 1
         self._live[key] = (self._pushed, item)
-        heapq.heappush(self._entries, (self._sort_key(item), self._pushed, key))
-        if len(self._entries) > 64 and len(self._entries) > 2 * len(self._live):
+        entry = self._sort_key(item), self._pushed, key
+        if not run or run[-1] < entry:
+            run.append(entry)
+        else:
+            heapq.heappush(self._entries, entry)
+        self._entry_count += 1
+        if self._entry_count > 64 and self._entry_count > 2 * len(self._live):
             self._compact()
 
     def peek(self) -> Item | None:
         """Return the first item, without removing it; None if the heap is empty."""
-        while self._entries:
-            _, pushed, key = self._entries[0]
+        run, entries = self._run, self._entries
+        while run or entries:
+            is_of_run = bool(run) and (not entries or run[0] < entries[0])
+            _, pushed, key = run[0] if is_of_run else entries[0]
             live = self._live.get(key)
             if live is not None and live[0] == pushed:
                 return live[1]
-            heapq.heappop(self._entries)
+            self._entry_count -= 1
+            if is_of_run:
+                run.popleft()
+            else:
+                heapq.heappop(entries)
         return None
 
     def pop(self) -> Item | None:
         """Remove and return the first item; None if the heap is empty."""
         item = self.peek()
         if item is not None:
-            heapq.heappop(self._entries)
+            # Its entry is outdated now.
             del self._live[self._key(item)]
         return item
 
@@ -63,8 +82,8 @@ class KeyedHeap(Generic[Item]):
 
     def reorder(self) -> None:
         """Sort all items anew, by the sort keys that they have now; equal items stay in the order of their pushes."""
-        self._entries = [(self._sort_key(item), pushed, key) for key, (pushed, item) in self._live.items()]
-        heapq.heapify(self._entries)
+        self._run = deque(sorted((self._sort_key(item), pushed, key) for key, (pushed, item) in self._live.items()))
+        self._entries, self._entry_count = [], len(self._run)
 
     def __len__(self) -> int:
         return len(self._live)
@@ -77,5 +96,10 @@ class KeyedHeap(Generic[Item]):
         return (item for _, item in self._live.values())
 
     def _compact(self) -> None:
-        self._entries = [entry for entry in self._entries if self._live.get(entry[2], (0,))[0] == entry[1]]
+        self._run = deque(filter(self._is_live, self._run))
+        self._entries = list(filter(self._is_live, self._entries))
         heapq.heapify(self._entries)
+        self._entry_count = len(self._run) + len(self._entries)
+
+    def _is_live(self, entry: _Entry) -> bool:
+        return self._live.get(entry[2], (0,))[0] == entry[1]

@@ -44,7 +44,8 @@ class _Logger:
     @property
     def info(self) -> Any:
         """Log at info level. A property: `__getattr__` costs 2 us, and each bound pod is a line of this level."""
-        return self.__getattr__("info")
+        logger = self._logger
+        return self.__getattr__("info") if logger is None or _hidings else logger.info
 
     def __getattr__(self, method: str) -> Any:
         if _hidings:

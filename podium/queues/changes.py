@@ -22,6 +22,9 @@ from podium.objects.resource_types import EventResource
 
 _NodeCheck: TypeAlias = Callable[[Node, Node], bool]
 
+# By identity: hashing an Enum runs Python code.
+_UPDATES: Final = {id(resource): (ClusterEvent(resource, ActionType.UPDATE),) for resource in EventResource}
+
 
 def pod_changes(old: Pod, new: Pod, release: Release, *, is_own: bool = True) -> tuple[ClusterEvent, ...]:
     """Return the events that describe the pod's change; one generic update if no specific event does.
@@ -31,9 +34,8 @@ def pod_changes(old: Pod, new: Pod, release: Release, *, is_own: bool = True) ->
     """
     waiting = release.events.target_pod if is_own else release.events.unscheduled_pod
     resource = EventResource.ASSIGNED_POD if new.node_name else waiting
-    return tuple(ClusterEvent(resource, action) for action in _pod_actions(old, new, release)) or (
-        ClusterEvent(resource, ActionType.UPDATE),
-    )
+    actions = tuple(_pod_actions(old, new, release))
+    return tuple(ClusterEvent(resource, action) for action in actions) if actions else _UPDATES[id(resource)]
 
 
 def node_changes(old: Node, new: Node) -> tuple[ClusterEvent, ...]:

@@ -62,6 +62,18 @@ class _Logger(_Filtering):  # type: ignore[misc]
 
     verbosity = VERBOSITY_DEFAULT
 
+    def info(self, event: str, *args: Any, **values: Any) -> Any:
+        """Log at info level as structlog does, in fewer steps: each bound pod is such a line."""
+        if args:
+            return super().info(event, *args, **values)
+        entry: Any = {**self._context, **values, "event": event}
+        try:
+            for process in self._processors:
+                entry = process(self._logger, "info", entry)
+        except structlog.DropEvent:
+            return None
+        return self._logger.info(entry)
+
     def debug(self, event: str, *args: Any, **values: Any) -> Any:
         """Log at debug level, from verbosity 4 on."""
         if _Logger.verbosity >= _DEBUG_FROM:

@@ -132,14 +132,14 @@ class Diagnosis:
         """Return on how many nodes each reason holds."""
         reasons: dict[str, int] = defaultdict(int)
         for rejection in self.rejections:
-            for status, count in rejection.status_counts():
-                for reason in status.all_reasons:
-                    reasons[reason] += count
+            for reason, count in rejection.reasons.items():
+                reasons[reason] += count
         # Hundreds of nodes mostly share one object, which is counted without a call for each of them.
-        times = Counter(map(id, self.single.values())) if self.single else {}
-        for status in {id(status): status for status in self.single.values()}.values():
-            for reason in status.all_reasons:
-                reasons[reason] += times[id(status)]
+        if self.single:
+            times = Counter(map(id, self.single.values()))
+            for status in {id(status): status for status in self.single.values()}.values():
+                for reason in status.all_reasons:
+                    reasons[reason] += times[id(status)]
         absent_count = node_count - self.rejected_count
         if absent_count > 0:
             for reason in self.absent.all_reasons:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,11 @@ from podium.objects.core import Pod
 
 P = ParamSpec("P")
 OutcomeT = TypeVar("OutcomeT", bound=FilterOutcome)
+
+# Making the positions anew for each chunk of nodes takes as long as ten slices of these.
+_POSITIONS_KEPT: Final = 16_384
+_POSITIONS: Final[Rows] = np.arange(_POSITIONS_KEPT)
+_POSITIONS.setflags(write=False)
 
 
 class FilterChain:
@@ -174,7 +179,8 @@ class FilterChain:
         """Return the positions that pass, and those that each filter rejected. Shape: positions in `rows`."""
         if self._snapshot.closed and (closed_answer := among_closed(self._snapshot, rows)) is not None:
             return self._filter_open(rows, *closed_answer)
-        positions: Rows = np.arange(len(rows))
+        count = len(rows)
+        positions: Rows = _POSITIONS[:count] if count <= _POSITIONS_KEPT else np.arange(count)
         if not self._nominated:
             return self._filter(self._in_bulk, rows, positions, self._state, self._snapshot)
         is_nominated = self._nominated.column.take(rows)

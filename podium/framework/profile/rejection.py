@@ -23,11 +23,12 @@ class Rejection:
     Shape: `verdicts` and `rows` are of one length; `meanings` holds at least these verdicts.
     """
 
-    __slots__ = ("_counts", "meanings", "rows", "verdicts")
+    __slots__ = ("_counts", "_reasons", "meanings", "rows", "verdicts")
 
     def __init__(self, rows: Rows, verdicts: IntArray, meanings: Mapping[int, Status]) -> None:
         self.rows, self.verdicts, self.meanings = rows, verdicts, meanings
         self._counts: tuple[tuple[int, int], ...] | None = None
+        self._reasons: Mapping[str, int] | None = None
 
     @classmethod
     def of(cls, rows: Rows, verdicts: IntArray, explain: Explain) -> Rejection:
@@ -47,6 +48,17 @@ class Rejection:
     def status_counts(self) -> list[tuple[Status, int]]:
         """Return each status with the number of its rows."""
         return [(self.meanings[verdict], count) for verdict, count in self.counts]
+
+    @property
+    def reasons(self) -> Mapping[str, int]:
+        """On how many of the rows each reason holds. Computed once: pods of one kind share a rejection of all nodes."""
+        if self._reasons is None:
+            reasons: Counter[str] = Counter()
+            for status, count in self.status_counts():
+                for reason in status.all_reasons:
+                    reasons[reason] += count
+            self._reasons = reasons
+        return self._reasons
 
     def by_row(self) -> Iterator[tuple[int, Status]]:
         """Yield each row and its status."""

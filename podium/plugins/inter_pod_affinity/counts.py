@@ -146,16 +146,22 @@ class RequiredAffinity:
 
         Shape: one entry per row of `rows`.
         """
-        verdicts = np.zeros(len(rows), np.int64)
+        verdicts: IntArray | None = None
         for counts, verdict in ((self._unwelcome, UNWELCOME), (self._far, TOO_NEAR)):
             for key in counts.keys:
-                verdicts[counts.at(key, rows) > 0] = verdict
+                if (is_counted := counts.are_counted(key, rows)) is not None:
+                    verdicts = np.zeros(len(rows), np.int64) if verdicts is None else verdicts
+                    verdicts[is_counted] = verdict
         is_first = self._is_first_of_its_kind()
         for term in self._near_terms:
             key = term.topology_key
-            is_near = self._near.has_label(key, rows) if is_first else self._near.at(key, rows) > 0
-            verdicts[~is_near] = NOT_NEAR
-        return verdicts if verdicts.any() else None
+            is_near = self._near.has_label(key, rows) if is_first else self._near.are_counted(key, rows)
+            if is_near is None:
+                return np.full(len(rows), NOT_NEAR, np.int64)
+            if np.count_nonzero(is_near) < len(rows):
+                verdicts = np.zeros(len(rows), np.int64) if verdicts is None else verdicts
+                verdicts[~is_near] = NOT_NEAR
+        return verdicts if verdicts is not None and np.count_nonzero(verdicts) else None
 
     def verdict(self, node: NodeInfo) -> int:
         """Return the entry of `verdicts` for one node."""

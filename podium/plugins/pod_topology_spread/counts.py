@@ -56,6 +56,8 @@ NO_LABEL, TOO_SKEWED = 1, 2
 
 # Upstream's MaxInt32: without any domain no node violates the constraint.
 _NO_DOMAINS: Final = 2**31 - 1
+_FEW: Final = 64
+"""Up to so many values, as zones have, a loop over a list is cheaper than operations on an array."""
 
 
 def _query(pod: Pod, constraint: SpreadConstraint) -> PodQuery:
@@ -108,6 +110,7 @@ class Domains:
         is_counted: by row, whether pods on the node count; None if they do on all.
         counts: int64 by value id of the label column.
         is_domain: by value id, whether a counted node has that value.
+        is_on_all: whether every node has the label.
     """
 
     __slots__ = (
@@ -118,6 +121,7 @@ class Domains:
         "counts",
         "is_counted",
         "is_domain",
+        "is_on_all",
         "self_match",
     )
 
@@ -128,6 +132,8 @@ class Domains:
         is_counted: BoolArray | None,
         counts: IntArray,
         is_domain: BoolArray,
+        *,
+        is_on_all: bool,
         self_match: bool,
     ) -> None:
         self.constraint = constraint
@@ -135,6 +141,7 @@ class Domains:
         self.is_counted = is_counted
         self.counts = counts
         self.is_domain = is_domain
+        self.is_on_all = is_on_all
         self._domain_count = int(np.count_nonzero(is_domain))
         self.self_match = self_match
         self._verdicts: IntArray | None = None
@@ -147,7 +154,11 @@ class Domains:
         if self._verdicts is None:
             # The pod itself counts in the domain that it would join.
             count_max = self.constraint.max_skew + self._minimum() - self.self_match
-            self._verdicts = np.where(self.counts > count_max, TOO_SKEWED, 0)
+            if len(self.counts) > _FEW:
+                self._verdicts = np.where(self.counts > count_max, TOO_SKEWED, 0)
+            else:
+                verdicts = [TOO_SKEWED if count > count_max else 0 for count in self.counts.tolist()]
+                self._verdicts = np.array(verdicts, np.int64)
             self._verdicts[ABSENT] = NO_LABEL
         return self._verdicts
 
@@ -173,7 +184,10 @@ class Domains:
         # KEP-3022: with too few domains the minimum is 0, so that pods spread to new ones.
         if self.has_too_few:
             return 0
-        return int(self.counts[self.is_domain].min()) if self._domain_count else _NO_DOMAINS
+        if not self._domain_count:
+            return _NO_DOMAINS
+        counts = self.counts[self.is_domain]
+        return int(counts.min()) if len(counts) > _FEW else min(counts.tolist())
 
 
 class HardSpread:
@@ -224,9 +238,14 @@ class HardSpread:
         verdicts: IntArray | None = None
         for domains in self.domains:
             by_domain = domains.verdicts()
-            if np.count_nonzero(by_domain) == 1 and domains.column.ids.take(rows).all():
-                continue  # no domain is too full, and every node is in one
-            row_counts: IntArray = by_domain.take(domains.column.ids.take(rows))
+            # No domain is too full, and every node is in one.
+            is_open = np.count_nonzero(by_domain) == 1
+            if is_open and domains.is_on_all:
+                continue
+            ids = domains.column.ids.take(rows)
+            if is_open and ids.all():
+                continue
+            row_counts: IntArray = by_domain.take(ids)
             verdicts = row_counts if verdicts is None else np.where(verdicts, verdicts, row_counts)
         return verdicts
 
@@ -244,7 +263,15 @@ def _count_domains(
         is_domain = np.bincount(column.ids[is_counted], minlength=len(column.values)) > 0
         is_domain[ABSENT] = False
     counts[ABSENT] = 0
-    return Domains(constraint, column, is_counted, counts, is_domain, constraint.selector.matches(pod.metadata.labels))
+    return Domains(
+        constraint,
+        column,
+        is_counted,
+        counts,
+        is_domain,
+        is_on_all=column.labelled_count() == len(snapshot),
+        self_match=constraint.selector.matches(pod.metadata.labels),
+    )
 
 
 # ---------------------------------------------------------------- soft constraints

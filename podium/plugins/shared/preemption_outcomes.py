@@ -8,6 +8,7 @@ Source: kubernetes pkg/scheduler/framework/preemption/preemption.go, v1.36.2.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from podium.cluster import Snapshot
@@ -67,7 +68,15 @@ def no_help(
         rejections: why each node that was tried does not help, by row.
         without_victims: the number of nodes without pods of lower priority, whose dry run would find no victim.
     """
+    if not rejections and not without_victims:
+        return fwk.PostFilterResult(""), _no_help_anywhere(len(snapshot), prefix)
     reasons = Diagnosis(single=dict(rejections)).reasons(len(rejections))
     reasons[NO_VICTIMS.message] += without_victims
     reasons[_NOT_HELPFUL] += len(snapshot) - without_victims - len(rejections)
     return fwk.PostFilterResult(""), fwk.unschedulable(prefix + none_available(len(snapshot), reasons))
+
+
+@lru_cache(maxsize=64)
+def _no_help_anywhere(node_count: int, prefix: str) -> fwk.Status:
+    """Return the status if evicting pods helps on no node, as for most rejected pods."""
+    return fwk.unschedulable(prefix + none_available(node_count, {_NOT_HELPFUL: node_count}))

@@ -59,6 +59,15 @@ class TopologyCounts:
         """
         return self._by_key[key].take(self._column(key).ids.take(rows))
 
+    def are_counted(self, key: str, rows: Rows) -> BoolArray | None:
+        """Return which of the rows' nodes have a number above 0; None if none has. The key must be one of `keys`.
+
+        Shape: one entry per row of `rows`.
+        """
+        # The values of a key are few beside the rows.
+        is_counted = self._by_key[key] > 0
+        return is_counted.take(self._column(key).ids.take(rows)) if np.count_nonzero(is_counted) else None
+
     def at_node(self, key: str, row: int) -> int:
         """Return the number of one row's node, 0 without the label. The key must be one of `keys`."""
         return int(self._by_key[key][self._column(key).ids[row]])

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from benchmarks.in_process import RECORDER_BYTES, FullCluster, pods_of
+from benchmarks.subsystems import UNSCHEDULABLE
 from benchmarks.workloads import WORKLOADS, Workload
 from podium.daemon.face import Face, MakeFace
 from podium.daemon.observers import Observers
@@ -33,27 +34,29 @@ from tests.unit.queues.builders import QueueBench
 NODES, ATTEMPTS, WARM_UP = 300, 20, 20
 
 CALLS_MAX = {
-    "plain": 404,
-    "node-affinity": 448,
-    "zone-spread": 498,
-    "zone-spread-soft": 481,
-    "pod-affinity": 653,
-    "pod-affinity-preferred": 601,
-    "anti-affinity": 708,
-    "mixed": 680,
-    "policies": 559,
+    "plain": 396,
+    "node-affinity": 446,
+    "zone-spread": 496,
+    "zone-spread-soft": 472,
+    "pod-affinity": 630,
+    "pod-affinity-preferred": 579,
+    "anti-affinity": 692,
+    "mixed": 666,
+    "policies": 538,
 }
 """Calls of functions for one attempt, in Python and in C, from the snapshot to Reserve.
 
 With Python 3.11; others need fewer.
 """
-GANG_CALLS_MAX = {3: 790, 200: 735}
+GANG_CALLS_MAX = {3: 789, 200: 734}
 """As many for each pod of a gang of that size: tried with the others, and then placed."""
 DEVICES_CALLS_MAX = 1100
 """As many for a pod with a claim for devices, on a tenth of the nodes."""
 PREEMPTION_CALLS_MAX = 1200
 """As many for a pod that finds victims, while others have found theirs."""
-QUEUE_CALLS_MAX = 100
+REJECTION_CALLS_MAX = 230
+"""As many for a pod that fits nowhere, after others of its kind, with the text of its condition."""
+QUEUE_CALLS_MAX = 94
 """As many for a pod's way through the queue, with the reading of how long it took."""
 KINDS = {"mixed": 6}
 KEPT = ("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodeResourcesFit")
@@ -157,6 +160,21 @@ def test_a_pod_that_preempts_costs_no_more_than_it_did():
 
     preempt_for(pods[:WARM_UP])
     assert count_calls(lambda: preempt_for(pods[WARM_UP:])) / ATTEMPTS <= PREEMPTION_CALLS_MAX
+
+
+def test_a_pod_that_fits_nowhere_costs_no_more_than_it_did():
+    count = WARM_UP + ATTEMPTS
+    engine = FullCluster(NODES, UNSCHEDULABLE.objects_before(NODES, count))
+    pods = pods_of(UNSCHEDULABLE, count)
+    messages = [engine.reject(pod) for pod in pods[:WARM_UP]]
+    unhelpful = "preemption: 0/300 nodes are available: 300 Preemption is not helpful for scheduling."
+    assert set(messages) == {f"0/300 nodes are available: 300 Insufficient cpu. {unhelpful}"}
+
+    def reject_all() -> None:
+        for pod in pods[WARM_UP:]:
+            engine.reject(pod)
+
+    assert count_calls(reject_all) / ATTEMPTS <= REJECTION_CALLS_MAX
 
 
 def test_the_flight_recorder_adds_six_calls_to_an_attempt():

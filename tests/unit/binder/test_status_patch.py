@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import json
 
-from podium.binder import not_scheduled, pod_group_status_patch, status_patch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.binder import changes_status, not_scheduled, pod_group_status_patch, status_patch
 from podium.binder.status_patch import MESSAGE_BYTES_MAX
 from podium.framework.contract.status import Status, error_status, unresolvable, unschedulable
 from podium.objects.core import PodCondition
@@ -70,6 +73,21 @@ def test_nothing_is_sent_when_nothing_changes_but_the_generation() -> None:
     assert status_patch(failed_pod, NOW_S, condition=pod_condition) is None
     assert status_patch(failed_pod, NOW_S, condition=pod_condition, nominated_node_name="n1") is None
     assert status_patch(failed_pod, NOW_S) is None
+
+
+@given(
+    st.none() | st.builds(condition, status=st.sampled_from(["True", "False"]), message=st.sampled_from("ab")),
+    st.none() | st.builds(condition, message=st.sampled_from("ab")),
+    st.sampled_from(["", "n1"]),
+    st.sampled_from([None, "", "n1"]),
+)
+def test_a_write_changes_the_status_exactly_if_there_is_a_patch(
+    old: PodCondition | None, new: PodCondition | None, old_node: str, new_node: str | None
+) -> None:
+    conditions = [] if old is None else [old]
+    seen = pod(status={"conditions": conditions, "nominatedNodeName": old_node})
+    patch = status_patch(seen, NOW_S, condition=new, nominated_node_name=new_node)
+    assert changes_status(seen, condition=new, nominated_node_name=new_node) == (patch is not None)
 
 
 def test_a_nomination_alone_leaves_the_conditions_alone() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from podium.cluster import existing_terms
 from podium.cluster.affinity_terms import PodTerm, TermKind, pod_terms
-from podium.cluster.existing_terms import ExistingTerms, IncomingPod
+from podium.cluster.existing_terms import ExistingTerms, IncomingPod, _candidates
 from podium.objects.core import Pod
 from tests.builders import pod
 from tests.unit.cluster.changing_clusters import REQUIRED, ChangingCluster, histories, labels, namespaces, steps
@@ -100,10 +100,10 @@ def test_only_terms_that_the_newcomer_could_satisfy_are_looked_at() -> None:
     for index in range(5):
         terms.add(0, shunning(f"p{index}", f"app-{index}"))
     (kind,) = ANTI
-    assert list(terms._candidates(kind, IncomingPod("default", {"app": "app-3"}, {}))) == [
+    assert list(_candidates(terms._buckets[kind], IncomingPod("default", {"app": "app-3"}, {}))) == [
         terms._pods_with_term[pod_terms(shunning("p3", "app-3")).for_other_pods[0]]
     ]
-    assert list(terms._candidates(kind, IncomingPod("other", {"app": "app-3"}, {}))) == []
+    assert list(_candidates(terms._buckets[kind], IncomingPod("other", {"app": "app-3"}, {}))) == []
 
 
 def test_columns_are_kept_for_some_terms_only(monkeypatch) -> None:

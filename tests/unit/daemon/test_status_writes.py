@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import anyio
@@ -89,6 +90,35 @@ async def test_after_it_was_settled_a_pod_has_its_statuses_written_again() -> No
         await writing.statuses.settle(WEB.uid)
         tasks.start_soon(writing.statuses.write, status_write("binding failed"))
     assert writing.statuses_sent == [("binding failed", "-")]
+
+
+async def test_what_wrote_a_status_that_was_dropped_goes_on() -> None:
+    writing, reports = Writing(), []
+
+    async def write_and_report() -> None:
+        await writing.statuses.write(status_write("no"))
+        await anyio.sleep(0.1)
+        reports.append("written or dropped")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(writing.bind_another)
+        tasks.start_soon(write_and_report)
+        await settle()
+        await writing.statuses.settle(WEB.uid)
+    assert reports == ["written or dropped"]
+
+
+async def test_a_task_that_is_cancelled_while_its_status_is_dropped_ends() -> None:
+    writing = Writing()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(writing.bind_another)
+        task = asyncio.create_task(writing.statuses.write(status_write("no")))
+        await settle()
+        await writing.statuses.settle(WEB.uid)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert writing.statuses_sent == []
 
 
 @pytest.mark.parametrize(
