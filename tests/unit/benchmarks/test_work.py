@@ -51,7 +51,7 @@ GANG_CALLS_MAX = {3: 790, 200: 735}
 """As many for each pod of a gang of that size: tried with the others, and then placed."""
 DEVICES_CALLS_MAX = 1100
 """As many for a pod with a claim for devices, on a tenth of the nodes."""
-PREEMPTION_CALLS_MAX = 1200
+PREEMPTION_CALLS_MAX = 1190
 """As many for a pod that finds victims, while others have found theirs."""
 QUEUE_CALLS_MAX = 100
 """As many for a pod's way through the queue, with the reading of how long it took."""
