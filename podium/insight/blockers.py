@@ -151,7 +151,7 @@ def blockers_of(engine: Engine, framework: Framework, pod: Pod) -> Blockers:
     if outright or not cycle.nominated_ahead:
         return blockers
     filters, is_rejected = FilterChain.of(cycle), blockers.rejected_by_any()
-    statuses = {row: filters.alone(row) for row in cycle.nominated_ahead.by_row if not is_rejected[row]}
+    statuses = {row: filters.alone(row) for row in cycle.nominated_ahead.rows.by_row if not is_rejected[row]}
     statuses_beside = {row: status for row, status in statuses.items() if status is not None}
     return Blockers(snapshot, outright, node_names, rejections, statuses_beside)
 

@@ -6,7 +6,7 @@ Source: staging kube-scheduler/framework/interface.go, v1.36.2.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -53,6 +53,13 @@ class PostFilterResult:
             raise PluginError(f"PostFilterResult.violations: {short_repr(self.violations)} is not a number")
 
 
+class RowsWithNominations(Protocol):
+    """Pods that are nominated to nodes, as one attempt sees them. Never changed."""
+
+    def rows_changed_since(self, former: object) -> Collection[int]:
+        """Return the rows whose nominations may differ from the former value, at first all that have any."""
+
+
 class NodesDryRun(Protocol):
     """A dry run on many nodes at once, for filters that depend on the nodes' usage but not on the single pods.
 
@@ -64,8 +71,8 @@ class NodesDryRun(Protocol):
         """The nodes and pods without the changes of the dry run."""
 
     @property
-    def nominated_pods(self) -> Mapping[int, tuple[Pod, ...]]:
-        """The pods nominated to each node that has any, and that count for the incoming pod. Never changed."""
+    def nominations(self) -> RowsWithNominations:
+        """The nominations that count for the incoming pod. Never changed."""
 
     def name(self, row: int) -> str:
         """Return the node's name."""

@@ -8,7 +8,7 @@ Differs: nodes are filtered many at a time.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, ParamSpec, TypeVar
 
 import numpy as np
@@ -22,6 +22,7 @@ from podium.framework.contract.plugin import Scope
 from podium.framework.contract.status import PluginError, ScheduleError, Status, failure_text
 from podium.framework.cycle.closed_nodes import among_closed, closed_status
 from podium.framework.cycle.cycle import Cycle
+from podium.framework.cycle.nominated_pods import RowsOfNominations
 from podium.framework.profile.cached_answers import CachedFilters
 from podium.framework.profile.forms import Filter, active
 from podium.framework.profile.rejection import FilterOutcome, Rejection, rejection_of, same_for_all
@@ -134,9 +135,9 @@ class FilterChain:
         return len(self._usage_filters) == len(self._filters)
 
     @property
-    def nominated_pods(self) -> Mapping[int, tuple[Pod, ...]]:
-        """The pods nominated to each node that has any, and that count for this pod."""
-        return self._nominated.by_row
+    def nominations(self) -> RowsOfNominations:
+        """The nominations that count for this pod."""
+        return self._nominated.rows
 
     @property
     def _filters(self) -> Sequence[Filter]:
@@ -210,6 +211,10 @@ class FilterChain:
 
         Up to the first filter that depends on the pods themselves, adding their usage is enough.
         """
+        if (cached := self._cached_beside_nominated()) is not None:
+            positions, rejections = self._filter(cached, rows, positions, self._state, self._snapshot)
+            positions, further_rejections = self._filter(self._in_bulk, rows, positions, self._state, self._snapshot)
+            return positions, rejections + further_rejections
         if self._counted is None:
             self._counted = self._nominated.counting_fork(self._snapshot)
         counting = self._usage_filters
@@ -220,6 +225,20 @@ class FilterChain:
         else:
             positions, further_rejections = self._one_by_one(rows, positions)
         return positions, rejections + further_rejections
+
+    def _cached_beside_nominated(self) -> Sequence[CachedFilters] | None:
+        """Return the cached verdicts on nodes with their nominated pods added, if those of all filters are cached."""
+        signature = self._cycle.signature
+        # The filters of a dry run have no cached verdicts.
+        if signature is None or not self.depends_on_usage_only:
+            return None
+        if not all(isinstance(plugin_filter, CachedFilters) for plugin_filter in self._in_bulk):
+            return None
+        return signature.beside_nominated(self._pod, self._nominated.rows, self._count_nominated)
+
+    def _count_nominated(self, rows: Rows) -> Snapshot:
+        """Return a fork where nominated pods count on these rows, which all have some."""
+        return self._snapshot.fork_usage(*self._nominated.rows.usage_on(rows, self._snapshot))
 
     def _one_by_one(self, rows: Rows, positions: Rows) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
         rejections: list[tuple[Rows, Rejection]] = []

@@ -25,6 +25,7 @@ from podium.framework.contract.dry_runs import NodeDryRun
 from podium.framework.contract.status import Code, PluginError, ScheduleError, Status, error_status
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.filter_chain import FilterChain
+from podium.framework.cycle.nominated_pods import RowsOfNominations
 from podium.objects.core import Pod
 
 
@@ -95,9 +96,9 @@ class ForkedNodesDryRun:
         return self._snapshot
 
     @property
-    def nominated_pods(self) -> Mapping[int, tuple[Pod, ...]]:
-        """The pods nominated to each node that has any, and that count for the incoming pod."""
-        return self._outside.nominated_pods
+    def nominations(self) -> RowsOfNominations:
+        """The nominations that count for the incoming pod."""
+        return self._outside.nominations
 
     def name(self, row: int) -> str:
         """Return the node's name."""

@@ -7,10 +7,9 @@ Source: kubernetes pkg/scheduler/framework/runtime/framework.go (addGENominatedP
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
-from operator import attrgetter
+from operator import attrgetter, is_
 from typing import Final, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -20,6 +19,8 @@ from podium.cluster.pod_usage import PodUsage, readable_pod_usage
 from podium.cluster.snapshot import BoolArray
 from podium.lib.change_log import ChangeLog
 from podium.objects.core import Pod
+
+_CHANGES_KEPT: Final = 1024
 
 
 class Nomination(NamedTuple):
@@ -36,7 +37,7 @@ class Nomination(NamedTuple):
         return cls(node_name, pod, pod.priority, readable_pod_usage(pod))
 
 
-_node_name = attrgetter("node_name")
+_node_name, _pod_usage = attrgetter("node_name"), attrgetter("pod_usage")
 
 
 class NominatedPods(Protocol):
@@ -66,7 +67,7 @@ class Nominations(Protocol):
 
 
 class UsageOnRows(NamedTuple):
-    """What nominated pods will add to the usage of their nodes, on each row that has any.
+    """What nominated pods will add to the usage of their nodes, on rows that have any.
 
     Shape: `amounts` has a row for each usage column of the snapshot, and a column for each of `rows`.
     """
@@ -75,32 +76,43 @@ class UsageOnRows(NamedTuple):
     amounts: IntArray
 
     @classmethod
-    def of(cls, usages: Mapping[int, Sequence[PodUsage]], snapshot: Snapshot) -> Self:
-        """Return the sums of these usages, by row."""
-        counts = np.fromiter(map(len, usages.values()), np.intp, len(usages))
-        amounts = snapshot.usage_of([*chain.from_iterable(usages.values())])
+    def of(cls, nominations: Mapping[int, Sequence[Nomination]], snapshot: Snapshot) -> Self:
+        """Return the sums of the usages, by row."""
+        counts = np.fromiter(map(len, nominations.values()), np.intp, len(nominations))
+        amounts = snapshot.usage_of([*map(_pod_usage, chain.from_iterable(nominations.values()))])
         if len(counts) < amounts.shape[1]:
             amounts = np.add.reduceat(amounts, np.cumsum(counts) - counts, axis=1)
-        return cls(np.fromiter(usages, np.intp, len(usages)), amounts)
+        return cls(np.fromiter(nominations, np.intp, len(nominations)), amounts)
 
-    def with_rows(self, rows: Iterable[int], usages: Mapping[int, Sequence[PodUsage]], snapshot: Snapshot) -> Self:
-        """Return the sums after a change on some rows, given the usages on all."""
+    def with_rows(
+        self, rows: Iterable[int], nominations: Mapping[int, Sequence[Nomination]], snapshot: Snapshot
+    ) -> Self:
+        """Return the sums after a change on some rows, given the nominations to all."""
         is_changed = np.zeros(len(snapshot.nodes), np.bool_)
         is_changed[[*rows]] = True
         stays = ~is_changed[self.rows]
-        new = type(self).of({row: usages[row] for row in rows if row in usages}, snapshot)
+        new = type(self).of({row: nominations[row] for row in rows if row in nominations}, snapshot)
         kept_rows, kept_amounts = self.rows[stays], self.amounts.compress(stays, axis=1)
         return type(self)(np.concatenate((kept_rows, new.rows)), np.concatenate((kept_amounts, new.amounts), axis=1))
 
 
 class RowsOfNominations:
-    """Nominated pods, and their usages, by row. Never changed."""
+    """Nominations by row. Never changed.
 
-    __slots__ = ("_usage", "pods", "usages")
+    Args:
+        nominations: by row, only rows that have any.
+        changes: the rows whose nominations have changed from one of these values to the next; they share the log.
+    """
 
-    def __init__(self, pods: Mapping[int, tuple[Pod, ...]], usages: Mapping[int, tuple[PodUsage, ...]]) -> None:
-        self.pods = pods
-        self.usages = usages
+    __slots__ = ("_changes", "_column", "_end", "_usage", "by_row")
+
+    def __init__(
+        self, nominations: Mapping[int, tuple[Nomination, ...]], changes: ChangeLog[int] | None = None
+    ) -> None:
+        self.by_row = nominations
+        self._changes: ChangeLog[int] = ChangeLog(_CHANGES_KEPT) if changes is None else changes
+        self._end = self._changes.end
+        self._column: BoolArray | None = None
         self._usage: UsageOnRows | None = None
 
     @classmethod
@@ -110,42 +122,72 @@ class RowsOfNominations:
         for row, nomination in zip(map(snapshot.row_of.get, map(_node_name, nominations)), nominations, strict=True):
             if row is not None:
                 by_row.setdefault(row, []).append(nomination)
-        return cls(
-            {row: tuple(nomination.pod for nomination in row_nominations) for row, row_nominations in by_row.items()},
-            {row: tuple(item.pod_usage for item in row_nominations) for row, row_nominations in by_row.items()},
-        )
+        return cls({row: tuple(row_nominations) for row, row_nominations in by_row.items()})
+
+    def column(self, size: int) -> BoolArray:
+        """Return by row, whether any pod is nominated to the node. Shape: `size` entries, one per row."""
+        column = self._column
+        if column is None or len(column) != size:
+            column = self._column = np.zeros(size, np.bool_)
+            column[np.fromiter(self.by_row, np.intp, len(self.by_row))] = True
+        return column
 
     def usage(self, snapshot: Snapshot) -> UsageOnRows:
         """Return the sums of the usages by row, in the columns of this snapshot, always the same one."""
         if self._usage is None:
-            self._usage = UsageOnRows.of(self.usages, snapshot)
+            self._usage = UsageOnRows.of(self.by_row, snapshot)
         return self._usage
+
+    def usage_on(self, rows: Rows, snapshot: Snapshot) -> UsageOnRows:
+        """Return the sums on those of these rows that have nominations."""
+        by_row = self.by_row
+        return UsageOnRows.of({row: by_row[row] for row in rows.tolist() if row in by_row}, snapshot)
 
     def with_rows(self, rows: Mapping[int, Sequence[Nomination]], snapshot: Snapshot) -> RowsOfNominations:
         """Return the nominations after those to some rows have changed; they may have none any more."""
-        pods, usages = dict(self.pods), dict(self.usages)
+        by_row = dict(self.by_row)
         for row, row_nominations in rows.items():
+            self._changes.append(row)
             if row_nominations:
-                pods[row] = tuple(nomination.pod for nomination in row_nominations)
-                usages[row] = tuple(nomination.pod_usage for nomination in row_nominations)
+                by_row[row] = tuple(row_nominations)
             else:
-                pods.pop(row, None)
-                usages.pop(row, None)
-        nominations = RowsOfNominations(pods, usages)
+                by_row.pop(row, None)
+        nominations = RowsOfNominations(by_row, self._changes)
+        if self._column is not None:
+            column = nominations._column = self._column.copy()
+            column[[*rows]] = [bool(row_nominations) for row_nominations in rows.values()]
         if self._usage is not None:
-            nominations._usage = self._usage.with_rows(rows, usages, snapshot)
+            nominations._usage = self._usage.with_rows(rows, by_row, snapshot)
         return nominations
 
+    def rows_changed_since(self, former: object) -> Collection[int]:
+        """Return the rows whose nominations may differ from the former ones; `former` may be any value.
 
-NO_NOMINATIONS: Final = RowsOfNominations({}, {})
+        Cost: one step for each change; where the former ones are not an earlier state of these, for each row.
+        """
+        if not isinstance(former, RowsOfNominations):
+            return self.by_row.keys()
+        if self._changes is former._changes and self._end >= former._end:
+            changes = self._changes.since(former._end)
+            if changes is not None:
+                return {*changes}
+        known, current = former.by_row, self.by_row
+        differing = [row for row in current if not _are_same(known.get(row, ()), current[row])]
+        return {*differing, *(known.keys() - current.keys())}
+
+
+def _are_same(former: Sequence[Nomination], current: Sequence[Nomination]) -> bool:
+    """Return True if these are identical objects. Equality is not enough: equal mappings may differ in their order."""
+    return len(former) == len(current) and all(map(is_, former, current))
+
+
+NO_NOMINATIONS: Final = RowsOfNominations({})
 
 
 class NominationsByRow:
     """All nominations by row of one snapshot, kept up to date: while a thousand pods preempt, hundreds are nominated.
 
-    The pods of a row are the same tuple until the nominations to its node change.
-
-    Cost: a copy of two mappings where nominations have changed, and one step for each nomination where nodes have.
+    Cost: a copy of a mapping where nominations have changed, and one step for each nomination where nodes have.
     """
 
     def __init__(self) -> None:
@@ -163,7 +205,8 @@ class NominationsByRow:
         elif node_names:
             rows = {name: row for name in node_names if (row := snapshot.row_of.get(name)) is not None}
             changes_by_row = {row: nominations.on_node(name) for name, row in rows.items()}
-            self._rows = self._rows.with_rows(changes_by_row, snapshot)
+            if changes_by_row:
+                self._rows = self._rows.with_rows(changes_by_row, snapshot)
         self._snapshot, self._nodes_seen, self._seen = snapshot, snapshot.node_changes.end, changes.end
         return self._rows
 
@@ -179,45 +222,35 @@ class NominatedAhead:
         self._pod = pod
         self._snapshot = snapshot
         self._nominated = nominations
-        self._rows_of_pods: RowsOfNominations | None = None
+        self._rows: RowsOfNominations | None = None
 
     def on(self, row: int) -> Sequence[Pod]:
         """Return the pods nominated to one node."""
         return self._nominated.ahead_on(self._pod, self._snapshot.name(row))
 
     @property
-    def _by_row(self) -> RowsOfNominations:
+    def rows(self) -> RowsOfNominations:
+        """The nominations, by row."""
         # Each attempt asks once at least, and `cached_property` takes a lock.
-        rows = self._rows_of_pods
+        rows = self._rows
         if rows is None:
-            rows = self._rows_of_pods = self._nominated.ahead_by_row(self._pod, self._snapshot)
+            rows = self._rows = self._nominated.ahead_by_row(self._pod, self._snapshot)
         return rows
 
-    @property
-    def by_row(self) -> Mapping[int, tuple[Pod, ...]]:
-        """The nominated pods of each node that has any."""
-        return self._by_row.pods
-
     def __bool__(self) -> bool:
-        return bool(self._by_row.pods)
+        return bool(self.rows.by_row)
 
-    @cached_property
+    @property
     def column(self) -> BoolArray:
         """By row, whether any pod is nominated to the node. Shape: one entry per row of the snapshot."""
-        column = np.zeros(len(self._snapshot.nodes), np.bool_)
-        column[[*self._by_row.pods]] = True
-        return column
+        return self.rows.column(len(self._snapshot.nodes))
 
     def counting_fork(self, snapshot: Snapshot) -> Snapshot:
         """Return a fork of that snapshot where the nominated pods count in the usage of their nodes, and no others."""
-        return snapshot.fork_usage(*self._by_row.usage(self._snapshot))
+        return snapshot.fork_usage(*self.rows.usage(self._snapshot))
 
     def counting_fork_of(self, rows: Rows, snapshot: Snapshot) -> Snapshot:
         """Return the same for some rows, whether pods are nominated to them or not."""
-        rows_of_nominated, amounts = self._by_row.usage(self._snapshot)
-        is_asked = np.zeros(len(snapshot.nodes), np.bool_)
-        is_asked[rows] = True
-        is_counted = is_asked[rows_of_nominated]
         world = snapshot.fork_usage(rows)
-        world.add_usage(rows_of_nominated[is_counted], amounts.compress(is_counted, axis=1))
+        world.add_usage(*self.rows.usage_on(rows, self._snapshot))
         return world

@@ -107,11 +107,10 @@ class Importance:
         if not pods:
             return pods, True
         now_s = self._now_s
+        if _are_equal(pods):
+            return pods, self.started_s(pods[0]) <= now_s
         # The same as `started_s`, without another call for each of many thousand pods.
         keys = [(-(pod.spec.priority or 0), now_s if (start_s := started_s(pod)) is None else start_s) for pod in pods]
-        # The pods of a node have often started together.
-        if keys.count(keys[0]) == len(keys):
-            return pods, keys[0][1] <= now_s
         ranks = sorted(range(len(keys)), key=keys.__getitem__)
         return [pods[rank] for rank in ranks], all(start_s <= now_s for _, start_s in keys)
 
@@ -131,6 +130,12 @@ def started_s(pod: Pod) -> float | None:
 
 
 _start_time_s = lru_cache(_START_TIMES)(time_or_none)
+
+
+def _are_equal(pods: Sequence[Pod]) -> bool:
+    """Return whether the pods have one priority and one start time, as those of a node often do."""
+    keys = [(pod.spec.priority, pod.status.start_time) for pod in pods]
+    return keys.count(keys[0]) == len(keys)
 
 
 class Budgets:
@@ -268,8 +273,15 @@ class Candidate:
 
     def __post_init__(self) -> None:
         """Compute the cost now, while the victims are in the processor's cache."""
+        first, count = self.victims[0], len(self.victims)
+        if _are_equal(self.victims):
+            priority, start_s = first.spec.priority or 0, started_s(first)
+            start = (inf, 1.0) if start_s is None else (start_s, 0.0)
+            cost = self.violations, priority, count * (priority + _PRIORITY_OFFSET), count, *start
+            object.__setattr__(self, "cost", cost)
+            return
         priorities = [victim.spec.priority or 0 for victim in self.victims]
-        count, highest = len(priorities), max(priorities)
+        highest = max(priorities)
         if priorities.count(highest) == count:
             starts_s = {*map(started_s, self.victims)}
         else:

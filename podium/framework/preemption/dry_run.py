@@ -29,7 +29,7 @@ from podium.framework.preemption.candidates import (
     Importance,
 )
 from podium.framework.preemption.unit_victims import UnitsByNode, select_units
-from podium.framework.preemption.victim_cache import VictimCache
+from podium.framework.preemption.victim_cache import Stretch, VictimCache
 from podium.framework.preemption.victims import Selections, VictimSelection, potential_victims, select_victims
 from podium.objects.core import Pod
 
@@ -70,6 +70,7 @@ def dry_run_preemption(
         return collection.result()
     # All rows share one fork: no row is tried twice, and a dry run changes only the state of its own row.
     dry_run = nodes.dry_run_of_nodes() if units is None else None
+    stretch = Stretch()
     start = 0
     while start < len(rows):
         # As many rows as candidates are still needed, since more would only cost time; but never a tiny batch.
@@ -78,7 +79,7 @@ def dry_run_preemption(
         start += len(batch)
         row = int(batch[0])
         if dry_run is not None:
-            selections = yield from victim_cache.select_victims(dry_run, batch, pod, budgets, importance)
+            selections = yield from victim_cache.select_victims(dry_run, batch, pod, budgets, importance, stretch)
         elif units is not None:
             with nodes.dry_run(row) as node_dry_run:
                 selections = Selections.of([select_units(node_dry_run, units.below(pod, row), budgets)])

@@ -8,9 +8,8 @@ Cost: one step for each node that has changed since the last pod of the spec, an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import compress
-from operator import is_, is_not
 from typing import Final, cast
 
 import numpy as np
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from podium.cluster import Rows
 from podium.cluster.changed_rows import ReplacedRows
-from podium.framework.contract.post_filter import NodesDryRun
+from podium.framework.contract.post_filter import NodesDryRun, RowsWithNominations
 from podium.framework.contract.steps import PAUSE, Steps
 from podium.framework.preemption.candidates import COST_ROWS, Budgets, Costs, Importance
 from podium.framework.preemption.victims import (
@@ -36,6 +35,23 @@ _PODS_AT_ONCE: Final = 2_000
 """How many pods on the tried nodes make one stretch of work without a pause, about 10 ms."""
 
 
+class Stretch:
+    """The pods that one search has tried since its last pause."""
+
+    __slots__ = ("_pods",)
+
+    def __init__(self) -> None:
+        self._pods = 0
+
+    def ends_before(self, pods: int) -> bool:
+        """Count the pods of the next part of the work; return whether a pause comes before it."""
+        self._pods += pods
+        if self._pods <= _PODS_AT_ONCE:
+            return False
+        self._pods = pods
+        return True
+
+
 class _Cached:
     """The results of one spec by row, with what candidates among them cost.
 
@@ -43,7 +59,7 @@ class _Cached:
         is_valid: whether the row has a result that still holds.
     """
 
-    __slots__ = ("_answers", "_costs", "_nominated_pods", "_rows", "is_valid", "spec")
+    __slots__ = ("_answers", "_costs", "_nominations", "_rows", "is_valid", "spec")
 
     def __init__(self, spec: PodSpec) -> None:
         self.spec = spec
@@ -51,7 +67,7 @@ class _Cached:
         self._answers: list[VictimSelection | None] = []
         self._costs: Costs = np.zeros((COST_ROWS, 0))
         self._rows = ReplacedRows()
-        self._nominated_pods: Mapping[int, tuple[Pod, ...]] = {}
+        self._nominations: RowsWithNominations | None = None
 
     def follow(self, dry_run: NodesDryRun) -> None:
         """Drop the results of rows that have changed since the last call."""
@@ -62,12 +78,10 @@ class _Cached:
             self._costs = np.append(self._costs, np.zeros((COST_ROWS, missing)), axis=1)
         # No step of Python is taken for an unchanged row: there are hundreds of them in each attempt.
         self.is_valid[self._rows.take(dry_run.snapshot)] = False
-        former, current = self._nominated_pods, dry_run.nominated_pods
-        if current is not former:
-            differing = compress(current, map(is_not, current.values(), map(former.get, current)))
-            rows = [row for row in differing if not _are_same(former.get(row, ()), current[row])]
-            self.is_valid[[*rows, *(former.keys() - current.keys())]] = False
-            self._nominated_pods = current
+        nominations = dry_run.nominations
+        if nominations is not self._nominations:
+            self.is_valid[[*nominations.rows_changed_since(self._nominations)]] = False
+            self._nominations = nominations
 
     def of(self, rows: Rows) -> tuple[list[VictimSelection | None], Costs]:
         """Return the results of these rows, valid or not, and what they cost."""
@@ -75,7 +89,7 @@ class _Cached:
 
     def put(self, dry_run: NodesDryRun, rows: Rows, answers: Sequence[VictimSelection], costs: Costs) -> None:
         """Keep the results of these rows, unless another cluster was followed meanwhile."""
-        if self._rows.snapshot is dry_run.snapshot and self._nominated_pods is dry_run.nominated_pods:
+        if self._rows.snapshot is dry_run.snapshot and self._nominations is dry_run.nominations:
             for row, answer in zip(rows.tolist(), answers, strict=True):
                 self._answers[row] = answer
             self._costs[:, rows], self.is_valid[rows] = costs, True
@@ -95,12 +109,18 @@ class VictimCache:
         pod: Pod,
         budgets: Budgets,
         importance: Importance,
+        stretch: Stretch,
     ) -> Steps[Selections]:
-        """Return the answers of `select_victims_of_many`, from the cache where they are still valid."""
+        """Return the answers of `select_victims_of_many`, from the cache where they are still valid.
+
+        Pauses before work that would make the stretch too long.
+        """
         cache = self._cache_of(pod.spec, budgets) if depends_on_spec_only(pod) else _Cached(pod.spec)
         cache.follow(dry_run)
         answers, costs = cache.of(rows)
-        for part in _in_parts(dry_run, rows, np.flatnonzero(~cache.is_valid[rows])):
+        for part, pods in _in_parts(dry_run, rows, (~cache.is_valid[rows]).nonzero()[0]):
+            if stretch.ends_before(pods):
+                yield PAUSE
             part_rows = rows[part]
             part_answers, are_lasting = select_victims_of_many(dry_run, part_rows, pod, budgets, importance)
             costs[:, part] = part_costs = costs_of_selections(part_answers)
@@ -111,7 +131,6 @@ class VictimCache:
             else:
                 lasting = [*compress(part_answers, are_lasting)]
                 cache.put(dry_run, part_rows[are_lasting], lasting, part_costs[:, are_lasting])
-            yield PAUSE
         return Selections(cast("list[VictimSelection]", answers), costs)
 
     def _cache_of(self, spec: PodSpec, budgets: Budgets) -> _Cached:
@@ -125,17 +144,13 @@ class VictimCache:
         return cache
 
 
-def _in_parts(dry_run: NodesDryRun, rows: Rows, positions: Rows) -> Iterator[Rows]:
-    """Yield the positions in parts, each with about `_PODS_AT_ONCE` pods on its rows."""
+def _in_parts(dry_run: NodesDryRun, rows: Rows, positions: Rows) -> Iterator[tuple[Rows, int]]:
+    """Yield the positions in parts, each with about `_PODS_AT_ONCE` pods on its rows, and with their number."""
     counts = [len(dry_run.pods(row)) for row in rows[positions].tolist()]
-    if sum(counts) <= _PODS_AT_ONCE:
+    if (count := sum(counts)) <= _PODS_AT_ONCE:
         if counts:
-            yield positions
+            yield positions, count
         return
     starts = np.cumsum(counts) - counts
-    yield from np.split(positions, np.flatnonzero(np.diff(starts // _PODS_AT_ONCE)) + 1)
-
-
-def _are_same(former: Sequence[object], current: Sequence[object]) -> bool:
-    """Return True if these are identical objects. Equality is not enough: equal mappings may differ in their order."""
-    return len(former) == len(current) and all(map(is_, former, current))
+    for part in np.split(np.arange(len(counts)), np.flatnonzero(np.diff(starts // _PODS_AT_ONCE)) + 1):
+        yield positions[part], sum(counts[part[0] : part[-1] + 1])

@@ -132,6 +132,14 @@ class CachedFilters:
         """The number of rejected rows, those of nodes that are gone included; None after a plugin failed."""
         self._of_all: tuple[Rows, Rejection | None] | None = None
 
+    def unanswered(self) -> CachedFilters:
+        """Return a run of the same filters, without verdicts."""
+        run = CachedFilters()
+        for part in self._parts:
+            for plugin_filter in part.filters:
+                run.append(plugin_filter, part.scope)
+        return run
+
     def append(self, plugin_filter: Filter, scope: Scope) -> None:
         """Append the next filter of the run."""
         # Parts by scope, so that a change of pods runs only the filters that can see it.

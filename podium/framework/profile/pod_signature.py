@@ -7,12 +7,13 @@ owns which pods share them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import zip_longest
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from podium.cluster import Snapshot
+from podium.cluster import Rows, Snapshot
 from podium.framework.contract.cycle_state import CycleState, cloner
 from podium.framework.contract.filter import PreFilterPlugin
 from podium.framework.contract.plugin import Plugin, Scope
@@ -20,6 +21,7 @@ from podium.framework.contract.score import PreScorePlugin
 from podium.framework.contract.status import MAY_REJECT, Code, Status, demand_status
 from podium.framework.profile.cached_answers import FEW_ROWS, Asking, CachedFilters, CachedScore, CachedScores
 from podium.framework.profile.forms import Filter, Scorer
+from podium.framework.profile.nominated_verdicts import NominatedVerdicts, Nominations
 from podium.framework.profile.observer import Observer
 from podium.framework.profile.outside_changes import OutsideChanges
 from podium.objects.core import Pod, PodSpec
@@ -161,6 +163,7 @@ class PodSignature:
         """The rows that were rejected when their node changed, and have not been scored since."""
         self._are_scores_read = self._sees_pods = False
         self._outside = OutsideChanges()
+        self._beside_nominated: NominatedVerdicts | None = None
         self._settle(pod)
         self._choose_filters(pod)
         self._choose_scorers(pod)
@@ -232,6 +235,26 @@ class PodSignature:
             for filter_or_run in self.filters
             if isinstance(filter_or_run, CachedFilters) or filter_or_run.name not in skipped_names
         ]
+
+    def beside_nominated(
+        self, pod: Pod, nominations: Nominations, count_on: Callable[[Rows], Snapshot]
+    ) -> Sequence[CachedFilters] | None:
+        """Return the runs of cached filters with their verdicts on rows where nominated pods count; None if not cached.
+
+        All active filters must be cached, and depend on a node and its usage only.
+
+        Args: as `NominatedVerdicts.of`.
+        """
+        # Forks come and go; and what is outside of the snapshot is followed for the other verdicts only.
+        if self.snapshot.is_fork or self._outside.ends:
+            return None
+        if self._beside_nominated is None:
+            self._beside_nominated = NominatedVerdicts(self._filtered.answers)
+        try:
+            return self._beside_nominated.of(nominations, self.snapshot, count_on, partial(self._asking, pod))
+        except BaseException:  # noqa: BLE001 - a plugin may raise anything; the attempt meets it again
+            self._beside_nominated = None
+            return None
 
     # ------------------------------------------------------------ which answers are kept
 
@@ -308,8 +331,8 @@ class PodSignature:
 
     # ------------------------------------------------------------ looking at rows
 
-    def _asking(self, pod: Pod) -> Asking:
-        return Asking(self._state, pod, self.snapshot, self._framework.observer, self._framework.name)
+    def _asking(self, pod: Pod, snapshot: Snapshot) -> Asking:
+        return Asking(self._state, pod, snapshot, self._framework.observer, self._framework.name)
 
     @property
     def _pods_end(self) -> int:
@@ -335,7 +358,7 @@ class PodSignature:
             outside = self._outside.since(outside_seen)
             nodes, pods = (None, None) if outside is None else ([*nodes, *outside[0]], pods | outside[1])
         pods = pods if pods is None else pods | first.outdated
-        asking, changes_max = self._asking(pod), max(len(snapshot) // 2, FEW_ROWS)
+        asking, changes_max = self._asking(pod, snapshot), max(len(snapshot) // 2, FEW_ROWS)
         # Beyond half of the rows, one pass over all of them in table form is cheaper.
         if not first.size or nodes is None or pods is None or len(nodes) + len(pods) > changes_max:
             self._look_at_all(parts, asking)

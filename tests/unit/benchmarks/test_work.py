@@ -52,7 +52,7 @@ GANG_CALLS_MAX = {3: 789, 200: 734}
 """As many for each pod of a gang of that size: tried with the others, and then placed."""
 DEVICES_CALLS_MAX = 1100
 """As many for a pod with a claim for devices, on a tenth of the nodes."""
-PREEMPTION_CALLS_MAX = 1200
+PREEMPTION_CALLS_MAX = 1190
 """As many for a pod that finds victims, while others have found theirs."""
 REJECTION_CALLS_MAX = 230
 """As many for a pod that fits nowhere, after others of its kind, with the text of its condition."""

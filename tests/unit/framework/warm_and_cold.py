@@ -22,8 +22,9 @@ from podium.framework.profile.runtime import Framework
 from podium.framework.profile.signature_cache import SignatureCache
 from podium.objects.core import Pod
 from podium.plugins import IN_TREE
+from podium.queues import Nominator
 from tests import builders
-from tests.unit.framework.profiles import Nominated, Recorder
+from tests.unit.framework.profiles import Recorder
 from tests.unit.plugins import random_clusters
 from tests.unit.plugins.random_clusters import NODES, RandomCluster
 
@@ -65,11 +66,11 @@ class Side:
         framework = Framework(DEFAULT, IN_TREE, cluster.handle(snapshot), recorder, signatures=signatures)
         return cls(framework, recorder)
 
-    def decide(self, pod: Pod, snapshot: Snapshot, nominations: Nominated, percentage: int) -> tuple[Decision, Any]:
+    def decide(self, pod: Pod, snapshot: Snapshot, nominations: Nominator, percentage: int) -> tuple[Decision, Any]:
         decision = schedule(Cycle(self.framework, pod, snapshot, nominations), self.rotation, percentage)
         return decision, (facts_of(decision, snapshot), self.rotation.next_start)
 
-    def evaluate_all(self, pod: Pod, snapshot: Snapshot, nominations: Nominated) -> Any:
+    def evaluate_all(self, pod: Pod, snapshot: Snapshot, nominations: Nominator) -> Any:
         try:
             evaluation = evaluate_all(Cycle(self.framework, pod, snapshot, nominations))
         except ScheduleError as error:
@@ -110,7 +111,8 @@ class WarmAndCold:
         self.percentage = percentage
         self.pods: list[Pod] = []
         self.there: set[int] = set()
-        self.nominated = Nominated({})
+        self.waiting: dict[str, Pod] = {}
+        self.nominator = Nominator(self.waiting.get)
         self.made = 0
         for index, keywords in enumerate(cluster.nodes):
             self.put_node(index, keywords)
@@ -132,8 +134,7 @@ class WarmAndCold:
             self.there.discard(number)
             self.cache.remove_node(f"n{number}")
         elif step == "nominate":
-            promised = [self.new_pod(self.kinds[number % len(self.kinds)])]
-            self.nominated = Nominated({f"n{detail}": promised} if number else {})
+            self.nominate(self.kinds[number % len(self.kinds)] if number else None, f"n{detail}")
         elif step == "look at a fork":
             self.look_at_a_fork(self.kinds[number % len(self.kinds)])
         elif step == "try a group":
@@ -144,12 +145,22 @@ class WarmAndCold:
         if is_placed and isinstance(decision, Suggested):
             self.place(pod, decision.node_name)
 
+    def nominate(self, keywords: Mapping[str, Any] | None, node_name: str) -> None:
+        """Nominate another pod to the node; without one, end the nominations to it."""
+        if keywords is None:
+            for pod in self.nominator.pods(node_name):
+                self.nominator.delete(pod)
+            return
+        pod = self.new_pod(keywords)
+        self.waiting[pod.key] = pod
+        self.nominator.add(pod, node_name)
+
     def decision(self, pod: Pod, snapshot: Snapshot) -> Decision:
         """What both sides decide."""
-        surveys = [side.evaluate_all(pod, snapshot, self.nominated) for side in (self.warm, self.cold)]
+        surveys = [side.evaluate_all(pod, snapshot, self.nominator) for side in (self.warm, self.cold)]
         assert surveys[0] == surveys[1]
         (decision, warm), (_, cold) = (
-            side.decide(pod, snapshot, self.nominated, self.percentage) for side in (self.warm, self.cold)
+            side.decide(pod, snapshot, self.nominator, self.percentage) for side in (self.warm, self.cold)
         )
         assert warm == cold
         assert isinstance(decision, Suggested | DoesNotFit | Failed)
@@ -176,7 +187,7 @@ class WarmAndCold:
             new_pod = self.new_pod(keywords)
             fork.add_pod(row, new_pod.on_node(fork.name(row)), pod_usage(new_pod))
         pod = self.new_pod(keywords)
-        surveys = [side.evaluate_all(pod, fork, self.nominated) for side in (self.warm, self.cold)]
+        surveys = [side.evaluate_all(pod, fork, self.nominator) for side in (self.warm, self.cold)]
         assert surveys[0] == surveys[1]
 
     def new_pod(self, keywords: Mapping[str, Any]) -> Pod:

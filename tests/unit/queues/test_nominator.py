@@ -168,6 +168,7 @@ def test_nominated_pods_by_row_are_right_as_nominations_and_nodes_come_and_go() 
     pods = [pod(f"p{number}", priority=number % 2, cpu=f"{number}m") for number in range(8)]
     nominator, cache = NominatorBench(*pods).nominator, Cache(lambda *_: None)
     node_names = [f"n{number}" for number in range(4)]
+    former_rows: RowsOfNominations | None = None
     for _ in range(300):
         item, node_name = draws.choice(pods), draws.choice(node_names)
         draws.choice(
@@ -182,9 +183,15 @@ def test_nominated_pods_by_row_are_right_as_nominations_and_nodes_come_and_go() 
         asking = draws.choice([*pods, pod("new", priority=draws.randrange(2))])
         rows_anew = RowsOfNominations.of(nominator.ahead_of(asking), snapshot)
         rows = nominator.ahead_by_row(asking, snapshot)
-        assert (rows.pods, rows.usages) == (rows_anew.pods, rows_anew.usages)
+        assert rows.by_row == rows_anew.by_row
         assert sums_by_row(rows, snapshot) == sums_by_row(rows_anew, snapshot)
-        # The same tuples until a node's nominations change: cached victims are compared by identity.
-        first_rows = nominator.ahead_by_row(pod("new", priority=0), cache.snapshot()).pods
-        second_rows = nominator.ahead_by_row(pod("new", priority=0), cache.snapshot()).pods
-        assert all(second_rows[row] is row_pods for row, row_pods in first_rows.items())
+        assert rows.column(len(snapshot.nodes)).nonzero()[0].tolist() == sorted(rows.by_row)
+        assert [*rows.rows_changed_since(rows)] == []
+        former_rows = rows if former_rows is None else former_rows
+        changed_rows = rows.rows_changed_since(former_rows)
+        assert {
+            row
+            for row in rows.by_row.keys() | former_rows.by_row.keys()
+            if rows.by_row.get(row) != former_rows.by_row.get(row)
+        } <= {*changed_rows}
+        former_rows = draws.choice((former_rows, rows))

@@ -8,9 +8,10 @@ import pytest
 
 from podium.framework.contract.status import ScheduleError, Status, unschedulable
 from podium.framework.contract.steps import run_unasked
+from podium.framework.cycle.nominated_pods import Nomination, RowsOfNominations
 from podium.framework.preemption import victim_cache
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance
-from podium.framework.preemption.victim_cache import VictimCache
+from podium.framework.preemption.victim_cache import Stretch, VictimCache
 from podium.framework.preemption.victims import costs_of_selections
 from podium.lib.change_log import ChangeLog
 from podium.objects.core import Pod
@@ -37,7 +38,7 @@ class Rooms:
     def __init__(self, *pods: Pod) -> None:
         self.on: list[Mapping[str, Pod]] = [{pod.uid: pod} for pod in pods]
         self.snapshot: Any = Nodes(self.on)
-        self.nominated_pods: Mapping[int, tuple[Pod, ...]] = {}
+        self.nominations = RowsOfNominations({})
         self.tried: list[int] = []
         self.broken = False
 
@@ -84,7 +85,7 @@ def tries(
     """The rows that have to be tried for a pod that wants to know of all."""
     rooms.tried.clear()
     rows = np.arange(len(rooms.on))
-    selections = run_unasked(victim_cache.select_victims(rooms, rows, incoming, budgets, importance))
+    selections = run_unasked(victim_cache.select_victims(rooms, rows, incoming, budgets, importance, Stretch()))
     assert selections.costs.tolist() == costs_of_selections(selections.answers).tolist()
     for row, selection in enumerate(selections.answers):
         if not rooms.broken:
@@ -132,9 +133,12 @@ def test_in_another_cluster_only_the_nodes_that_differ_are_tried_again(rooms: Ro
     assert tries(victim_cache, rooms) == [1]
 
 
-def test_results_are_not_kept_for_another_cluster_that_was_asked_about_meanwhile(rooms: Rooms) -> None:
+def test_results_are_not_kept_for_another_cluster_that_was_asked_about_meanwhile(
+    rooms: Rooms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podium.framework.preemption.victim_cache._PODS_AT_ONCE", 1)
     victim_cache, world = VictimCache(), Rooms(pod_on_node("c", 1), pod_on_node("d", 1))
-    steps = victim_cache.select_victims(rooms, np.arange(2), INCOMING, NO_BUDGETS, IMPORTANCE)
+    steps = victim_cache.select_victims(rooms, np.arange(2), INCOMING, NO_BUDGETS, IMPORTANCE, Stretch())
     world.snapshot.pods[0] = rooms.on[0]
     next(steps)
     tries(victim_cache, world)
@@ -144,8 +148,9 @@ def test_results_are_not_kept_for_another_cluster_that_was_asked_about_meanwhile
 
 def test_a_node_is_tried_again_when_it_is_promised_to_others(rooms: Rooms) -> None:
     victim_cache, first = VictimCache(), pod("first", priority=100)
-    for promised, rows_tried in [((), [0, 1]), ((first,), [1]), ((first,), []), ((first, INCOMING), [1]), ((), [1])]:
-        rooms.nominated_pods = {1: promised} if promised else {}
+    for promised, rows_tried in [((), [0, 1]), ((first,), [1]), ((first, INCOMING), [1]), ((), [1])]:
+        nominations = tuple(Nomination.of(nominated_pod, "n1") for nominated_pod in promised)
+        rooms.nominations = RowsOfNominations({1: nominations} if nominations else {})
         assert tries(victim_cache, rooms) == rows_tried
 
 
@@ -160,7 +165,9 @@ def test_an_error_is_not_kept(rooms: Rooms) -> None:
     victim_cache = VictimCache()
     rooms.broken = True
     rows = np.arange(2)
-    [first, _] = run_unasked(victim_cache.select_victims(rooms, rows, INCOMING, NO_BUDGETS, IMPORTANCE)).answers
+    [first, _] = run_unasked(
+        victim_cache.select_victims(rooms, rows, INCOMING, NO_BUDGETS, IMPORTANCE, Stretch())
+    ).answers
     assert isinstance(first, Status)
     assert first.message == "broken"
     rooms.broken = False
@@ -196,20 +203,27 @@ def test_rejections_are_kept_too(rooms: Rooms) -> None:
 
     full, victim_cache = Full(pod_on_node("a", 1)), VictimCache()
     for _ in range(2):
-        steps = victim_cache.select_victims(full, np.arange(1), INCOMING, NO_BUDGETS, IMPORTANCE)
+        steps = victim_cache.select_victims(full, np.arange(1), INCOMING, NO_BUDGETS, IMPORTANCE, Stretch())
         assert run_unasked(steps).answers == [unschedulable("full")]
     assert full.tried == [0]
 
 
-def test_it_pauses_when_so_many_pods_have_been_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_pauses_before_work_that_would_make_the_stretch_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(victim_cache, "_PODS_AT_ONCE", 2)
     rooms, cache = Rooms(*(pod_on_node(f"p{number}", 1) for number in range(5))), VictimCache()
 
-    def pauses() -> int:
-        return len(list(cache.select_victims(rooms, np.arange(5), INCOMING, NO_BUDGETS, IMPORTANCE)))
+    def pauses(stretch: Stretch) -> int:
+        return len(list(cache.select_victims(rooms, np.arange(5), INCOMING, NO_BUDGETS, IMPORTANCE, stretch)))
 
-    assert (pauses(), rooms.tried) == (3, [0, 1, 2, 3, 4])
-    assert pauses() == 0
+    stretch = Stretch()
+    assert (pauses(stretch), rooms.tried) == (2, [0, 1, 2, 3, 4])
+    assert pauses(stretch) == 0
+    # The stretch has one pod since its last pause, gets another, and a third is too many.
     rooms.replace_pods(4)
-    assert pauses() == 1
+    assert pauses(stretch) == 0
+    rooms.replace_pods(3)
+    assert pauses(stretch) == 1
+    # A search that begins has not tried any.
+    rooms.replace_pods(2)
+    assert pauses(Stretch()) == 0
     assert tries(cache, rooms) == []
