@@ -13,18 +13,13 @@ from podium.cli.options.addresses import address, endpoint_options
 from podium.cli.options.configuration import accurate_rules, plugin_option, readable_as_any, usable
 from podium.cli.options.durations import duration
 from podium.cli.options.logs import logging_options
-from podium.cli.options.paths import FILE, FOLDER
+from podium.cli.options.members import member_options
+from podium.cli.options.paths import FILE
 from podium.cli.options.releases import decide_as_option
 
 
 @click.command()
-@click.option("--kubeconfig", type=FILE, help="A kubeconfig; each of its contexts is a member.")
-@click.option("--context", "contexts", multiple=True, help="Use only this context as a member. Repeatable.")
-@click.option(
-    "--kubeconfig-dir",
-    type=FOLDER,
-    help="A directory with one kubeconfig per member; changes take effect while it runs.",
-)
+@member_options
 @click.option(
     "--http-bind-address",
     default="127.0.0.1:8090",
@@ -42,7 +37,7 @@ from podium.cli.options.releases import decide_as_option
 @click.option("--tls-cert-file", type=FILE, default="", help="The certificate. Without it, plain text.")
 @click.option("--tls-private-key-file", type=FILE, default="", help="Its private key.")
 @click.option("--grpc-client-ca-file", type=FILE, default="", help="The CA of the gRPC clients' certificates.")
-@endpoint_options(":10351", ":8080")
+@endpoint_options(":10351")
 @click.option(
     "--stale-after",
     callback=duration,

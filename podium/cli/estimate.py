@@ -124,14 +124,8 @@ def command(
     from podium.engine.errors import ClusterError
     from podium.estimator.answers import accurate_answer, kinds_read, missing_quotas, parity_answer
 
-    if workload is not None and requests is not None:
-        raise click.UsageError("give either --workload or --requests")
-    if cases is not None and (clusters or kubeconfig or context or workload or requests):
-        raise click.UsageError("--cases brings its own clusters and questions")
+    _demand_compatible(click.get_current_context().params)
     demand_one_cluster(clusters, kubeconfig, context)
-    # Accurate estimates have no single number for each node, and no gates of upstream's server.
-    if mode == "accurate" and (cases is not None or explain or feature_gates):
-        raise click.UsageError("--cases, --explain and --feature-gates go with --mode parity")
     files.demand_one_stdin((*clusters, workload, *cluster_objects, config))
     rules = _rules(clusters, (kubeconfig, context), config, plugins, mode)
     gates = gates_of(feature_gates)
@@ -174,6 +168,22 @@ def command(
         print_value(answer, output)
     if tells_by_status and not answer["replicas"]:
         raise SystemExit(EXIT_NO)
+
+
+def _demand_compatible(options: Mapping[str, Any]) -> None:
+    """Refuse options that contradict each other, and those that would have no effect."""
+    if options["workload"] is not None and options["requests"] is not None:
+        raise click.UsageError("give either --workload or --requests")
+    brought = ("clusters", "kubeconfig", "context", "workload", "requests", "cluster_objects")
+    if options["cases"] is not None and any(options[name] for name in brought):
+        raise click.UsageError("--cases brings its own clusters and questions")
+    # Accurate estimates have no single number for each node, and no gates of upstream's server.
+    has_parity_options = options["cases"] is not None or options["explain"] or options["feature_gates"]
+    if options["mode"] == "accurate" and has_parity_options:
+        raise click.UsageError("--cases, --explain and --feature-gates go with --mode parity")
+    has_models_options = options["as_karmada"] is not None or options["models_semantics"] != "current"
+    if has_models_options and not options["cluster_objects"]:
+        raise click.UsageError("--models-semantics and --as-karmada go with --cluster-object")
 
 
 def _rules(

@@ -19,7 +19,8 @@ from podium.cli.options.addresses import PORT_MAX, endpoint_options, ip_address
 from podium.cli.options.configuration import estimator_rules, plugin_option
 from podium.cli.options.durations import duration
 from podium.cli.options.logs import logging_options
-from podium.cli.options.paths import FILE, FOLDER
+from podium.cli.options.members import member_options
+from podium.cli.options.paths import FILE
 from podium.cli.options.releases import decide_as_option
 from podium.lib.log import get_logger
 
@@ -48,13 +49,7 @@ def command() -> None:
 
 
 @command.command()
-@click.option("--kubeconfig", type=FILE, help="A kubeconfig; each of its contexts is a member.")
-@click.option("--context", "contexts", multiple=True, help="Use only this context as a member. Repeatable.")
-@click.option(
-    "--kubeconfig-dir",
-    type=FOLDER,
-    help="A directory with one kubeconfig per member; changes take effect while it runs.",
-)
+@member_options
 @click.option("--cluster-name", help="The name of the only member; overrides its context's name.")
 @click.option("--master", help="The address of the API server; overrides the kubeconfig.")
 @click.option("--cases", type=FILE, help="Serve recorded cases as members, for trials.")
@@ -68,7 +63,7 @@ def command() -> None:
 @click.option("--grpc-auth-key-file", type=FILE, default="", help="The private key of that certificate.")
 @click.option("--grpc-client-ca-file", type=FILE, default="", help="The CA of the client certificates.")
 @click.option("--insecure-skip-grpc-client-verify", is_flag=True, help="Do not require client certificates.")
-@endpoint_options(":10351", ":8080")
+@endpoint_options(":10351")
 @click.option("--feature-gates", default="", metavar="NAME=BOOL,...", help="Feature gates of Karmada's estimator.")
 @click.option("--kube-api-qps", type=float, help=_without_effect("kube_api_qps"))
 @click.option("--kube-api-burst", type=int, help=_without_effect("kube_api_burst"))

@@ -52,7 +52,7 @@ class PlainConsole(Console):
                 yield Segment(printable_layout(segment.text), segment.style)
 
 
-def console(*, stderr: bool = False) -> PlainConsole:
-    """Open standard output, or standard error, for text. Output to a pipe is not cut to the width of a terminal."""
-    plain_console = PlainConsole(stderr=stderr)
-    return plain_console if plain_console.is_terminal else PlainConsole(stderr=stderr, width=_WIDTH_PIPED)
+def console() -> PlainConsole:
+    """Open standard output for text. Output to a pipe is not cut to the width of a terminal."""
+    plain_console = PlainConsole()
+    return plain_console if plain_console.is_terminal else PlainConsole(width=_WIDTH_PIPED)

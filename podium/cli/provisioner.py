@@ -92,7 +92,7 @@ def command() -> None:
 @click.option(
     "--namespace", default="kube-system", show_default=True, help="Where the Lease and the status ConfigMap are."
 )
-@endpoint_options(":8081", ":8080")
+@endpoint_options(":8081")
 @logging_options
 def run(
     kubeconfig: str | None,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from podium.insight.pod_answer import PodAnswer
 
 _BEST_MAX = 5
-
+_EXAMPLES_MAX = 3
 
 Score: TypeAlias = tuple[str, int, Mapping[str, int]]
 """A node, its total score, and each plugin's share."""
@@ -180,11 +180,11 @@ def _asked_node(why: Why) -> list[RenderableType]:
     return blockers_of(why.asked, blockers) or [plain(f"It fits on {why.asked}{rank_text}")]
 
 
-def _examples(names: tuple[str, ...], shown_max: int = 3) -> str:
+def _examples(names: tuple[str, ...]) -> str:
     if not names:
         return ""
-    name_list = ", ".join(names[:shown_max])
-    return f": {name_list}" + (f" and {len(names) - shown_max} more" if len(names) > shown_max else "")
+    name_list = ", ".join(names[:_EXAMPLES_MAX])
+    return f": {name_list}" + (f" and {len(names) - _EXAMPLES_MAX} more" if len(names) > _EXAMPLES_MAX else "")
 
 
 def _fix(fix: Fix | GangFix) -> list[RenderableType]:

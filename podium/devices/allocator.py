@@ -14,7 +14,7 @@ from typing import Any, Final
 from podium.devices.allocated import AllocatedDevices
 from podium.devices.choices import Choices
 from podium.devices.counters import AvailableCounters
-from podium.devices.interruptible import Interruptible, run_uninterrupted
+from podium.devices.interruptible import Interruptible
 from podium.devices.inventory import DeviceID, Inventory
 from podium.devices.pools import NodePools, pools_of_node
 from podium.devices.questions import Question, Questions
@@ -65,12 +65,6 @@ class Allocator:
         self._budget = StepBudget(steps_max)
         self._questions = questions
         self._query: tuple[Sequence[ResourceClaim], Question] | None = None
-
-    def allocate(
-        self, node_name: str, labels: Mapping[str, str], claims: Sequence[ResourceClaim]
-    ) -> tuple[AllocationResult, ...] | Refusal:
-        """Run `allocate_interruptibly` without interruption."""
-        return run_uninterrupted(self.allocate_interruptibly(node_name, labels, claims))
 
     def allocate_interruptibly(
         self, node_name: str, labels: Mapping[str, str], claims: Sequence[ResourceClaim]

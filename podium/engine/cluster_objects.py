@@ -17,28 +17,26 @@ from podium.cluster.matching.taints import CORDONED
 from podium.config import KubeSchedulerConfiguration, Release
 from podium.engine.cluster_state import ClusterState
 from podium.engine.configurations import Config, read_config, release_named
-from podium.engine.derivation.admission import Admission
+from podium.engine.derivation.admission import Admission, is_admitted
 from podium.engine.derivation.volumes import immediate_binding
+from podium.engine.device_validation import invalid_device_fields
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.files import LocatedManifest
 from podium.engine.generated_names import with_free_name
 from podium.engine.manifests import Manifest, as_manifest, is_namespaced, read_manifest, resource_of
+from podium.engine.misspelt_fields import misspelt_fields
 from podium.engine.object_files import Objects, objects_given
 from podium.engine.placing import Engine
 from podium.engine.plugin_writes import carry_out
 from podium.engine.store import LATER_THAN_ALL_S, ObjectStore
+from podium.engine.versions import current_form
 from podium.framework.contract.plugin import Plugin
 from podium.framework.profile.runtime import Framework
 from podium.lib.garbage_collection import collection_disabled
 from podium.lib.nearest import nearest
 from podium.objects.core import Node, Pod, PodStatus
 from podium.objects.custom_resources import all_resources
-from podium.objects.resource_types import (
-    NODES,
-    PERSISTENT_VOLUME_CLAIMS,
-    PODS,
-    ResourceType,
-)
+from podium.objects.resource_types import ALL, NODES, PERSISTENT_VOLUME_CLAIMS, PODS, ResourceType
 from podium.plugins import IN_TREE
 from podium.plugins.contrib import CONTRIB
 
@@ -330,7 +328,7 @@ class ClusterObjects:
         if resource is None:
             raise ManifestError("expected an object of a kind that schedulers read, with apiVersion and kind")
         candidate = with_free_name(cast(Manifest, manifest), resource, self._state.store)
-        return resource, read_manifest(self._state.admission.admit(candidate, resource), resource)
+        return resource, _read(candidate, resource, self._state.admission)
 
     def _own(self) -> ClusterState:
         """Return the state, copied first if another cluster or an evaluation still reads it."""
@@ -361,7 +359,7 @@ def read_all(items: Iterable[LocatedManifest], admission: Admission) -> Iterable
 def read_object(item: LocatedManifest, resource: ResourceType[Any], admission: Admission) -> Any:
     """Read one object as `read_all` does."""
     try:
-        return read_manifest(admission.admit(item.manifest, resource), resource)
+        return _read(item.manifest, resource, admission)
     except ManifestError as error:
         raise ManifestError(f"{item.location}: {error}") from None
 
@@ -372,6 +370,16 @@ def cordoned_node(node: Node) -> Node:
     if not any(taint.key == CORDONED.key for taint in taints):
         taints = (*taints, CORDONED)
     return replace(node, spec=replace(node.spec, unschedulable=True, taints=taints))
+
+
+def _read(manifest: Manifest, resource: ResourceType[Any], admission: Admission) -> Any:
+    """Read an object, and refuse a new one with a misspelt field or devices that an API server would refuse."""
+    item = read_manifest(admission.admit(manifest, resource), resource)
+    if resource in ALL and not is_admitted(manifest):
+        manifest = current_form(manifest, resource.kind)
+        if errors := [*misspelt_fields(manifest, resource.type), *invalid_device_fields(item)]:
+            raise ManifestError(f"{resource.kind} {item.key}: {'; '.join(errors)}")
+    return item
 
 
 def unbound(pod: Pod) -> Pod:

@@ -54,10 +54,10 @@ def general_replicas(
     Raises:
         FieldError: an amount cannot be read.
     """
-    places = _places(cluster, assumed_workloads, _units)
-    if places is None:
+    amounts = _summary_amounts(cluster, assumed_workloads, _units)
+    if amounts is None:
         return 0
-    summary, pods, on_the_way = places
+    summary, pods, assumed_amounts = amounts
     if requirements is None:
         return saturate(pods)
     if summary.allocatable_modelings:
@@ -66,7 +66,7 @@ def general_replicas(
             return saturate(min(replicas_by_models(cluster, requirements, assumed_workloads, semantics), pods))
         except ModelsError:
             pass
-    return saturate(min(_replicas_by_summary(summary, requirements, on_the_way), pods))
+    return saturate(min(_replicas_by_summary(summary, requirements, assumed_amounts), pods))
 
 
 def replicas_by_models(
@@ -94,10 +94,10 @@ def general_sets(
     Raises:
         FieldError: an amount cannot be read.
     """
-    places = _places(cluster, assumed_workloads, _by_format)
-    if places is None:
+    amounts = _summary_amounts(cluster, assumed_workloads, _by_format)
+    if amounts is None:
         return 0
-    summary, pods, on_the_way = places
+    summary, pods, assumed_amounts = amounts
     present = [component for component in components if component is not None]
     pods_per_set = sum(component.replicas for component in present)
     if pods_per_set <= 0:
@@ -106,7 +106,7 @@ def general_sets(
     sets = saturate(pods // pods_per_set)
     for name, amount in _amounts(present, _by_format).items():
         if amount > 0:
-            units = _left_by_format(summary, name) - on_the_way.get(name, 0)
+            units = _left_by_format(summary, name) - assumed_amounts.get(name, 0)
             if units <= 0:
                 return 0
             sets = min(sets, units // amount)
@@ -121,24 +121,24 @@ def general_sets(
 # ---------------------------------------------------------------- the summary
 
 
-class _Places(NamedTuple):
+class _SummaryAmounts(NamedTuple):
     """The free pod slots of the cluster, and the other amounts of assumed workloads."""
 
     summary: ResourceSummary
     pods: int
-    on_the_way: Counter[str]
+    assumed_amounts: Counter[str]
 
 
-def _places(
+def _summary_amounts(
     cluster: Cluster, assumed_workloads: Iterable[AssumedWorkload], measure: Callable[[str, RawQuantity], int]
-) -> _Places | None:
+) -> _SummaryAmounts | None:
     """Return the free pod slots. None if there are none, or if the cluster has no summary."""
     summary = cluster.status.resource_summary
     if summary is None:
         return None
-    on_the_way = _assumed_amounts(assumed_workloads, measure)
-    pods = _free_pods(summary) - on_the_way.pop(PODS, 0)
-    return _Places(summary, pods, on_the_way) if pods > 0 else None
+    assumed_amounts = _assumed_amounts(assumed_workloads, measure)
+    pods = _free_pods(summary) - assumed_amounts.pop(PODS, 0)
+    return _SummaryAmounts(summary, pods, assumed_amounts) if pods > 0 else None
 
 
 def _free_pods(summary: ResourceSummary) -> int:
@@ -146,7 +146,9 @@ def _free_pods(summary: ResourceSummary) -> int:
     return whole_units(PODS, limit, PODS) - sum(whole_units(PODS, usage.get(PODS, 0), PODS) for usage in usages)
 
 
-def _replicas_by_summary(summary: ResourceSummary, requirements: Requirements, on_the_way: Mapping[str, int]) -> int:
+def _replicas_by_summary(
+    summary: ResourceSummary, requirements: Requirements, assumed_amounts: Mapping[str, int]
+) -> int:
     counts = []
     for name, raw in requirements.resource_request.items():
         amount = exact(raw, f"resourceRequest[{name}]")
@@ -155,9 +157,9 @@ def _replicas_by_summary(summary: ResourceSummary, requirements: Requirements, o
         # A resource that the summary does not list counts as absent.
         if name not in summary.allocatable:
             return 0
-        amount_on_the_way = on_the_way.get(name, 0)
-        # On their way in thousandths for cpu, as it was measured.
-        free = _remaining(summary, name) + Quantity(-amount_on_the_way, -3 if name == CPU else 0, wide=False)
+        assumed_amount = assumed_amounts.get(name, 0)
+        # Assumed amounts are in thousandths for cpu, as they were measured.
+        free = _remaining(summary, name) + Quantity(-assumed_amount, -3 if name == CPU else 0, wide=False)
         if free.value <= 0:
             return 0
         counts.append(free.milli_value // amount.milli_value if name == CPU else free.value // amount.value)

@@ -20,6 +20,7 @@ from podium.engine.derivation.pods import asked_pod
 from podium.engine.errors import ManifestError
 from podium.engine.files import LocatedManifest
 from podium.engine.manifests import Manifest, read_manifest, resource_of
+from podium.engine.misspelt_fields import misspelt_fields
 from podium.engine.store import ObjectStore
 from podium.estimator.accurate import Rules
 from podium.estimator.cluster_objects import Cluster as KarmadaCluster
@@ -144,6 +145,8 @@ def karmada_clusters_in(sources: Iterable[LocatedManifest]) -> list[KarmadaClust
     for source in sources:
         if source.manifest["kind"] != "Cluster" or "karmada.io/" not in str(source.manifest.get("apiVersion")):
             continue
+        for misspelling in misspelt_fields(source.manifest, KarmadaCluster):
+            raise EstimateError(f"{source.location}: {misspelling}")
         try:
             cluster = msgspec.convert(source.manifest, KarmadaCluster)
         except msgspec.ValidationError as error:

@@ -361,7 +361,9 @@ def add_nodes_of(value: Any) -> AddNodes:
         count = value.get("count", 1)
         if isinstance(count, int) and not isinstance(count, bool) and 0 < count <= NODES_MAX:
             return AddNodes(count, value["like"])
-    raise ClusterError(f"addNodes: expected a positive count up to {NODES_MAX:,} and the name of a node in like")
+    raise ClusterError(
+        f"addNodes: expected a positive count up to {NODES_MAX:,} and the name of a node in like, got {value!r:.80}"
+    )
 
 
 def read_steps(document: Any, readers: Mapping[str, Callable[[str], Step]]) -> list[Step]:
@@ -374,8 +376,8 @@ def read_steps(document: Any, readers: Mapping[str, Callable[[str], Step]]) -> l
         ClusterError: a step cannot be read.
     """
     steps = document.get("steps") if isinstance(document, Mapping) else document
-    if not isinstance(steps, Sequence) or isinstance(steps, str):
-        raise ClusterError("expected a list of steps, or an object with steps")
+    if not isinstance(steps, Sequence) or isinstance(steps, str) or (steps is not document and len(document) > 1):
+        raise ClusterError("expected a list of steps, or an object with steps alone")
     if not steps:
         raise ClusterError("there are no steps")
     result = []
@@ -387,9 +389,13 @@ def read_steps(document: Any, readers: Mapping[str, Callable[[str], Step]]) -> l
         **readers,
     }
     for number, step in enumerate(steps):
-        if not isinstance(step, Mapping) or len(step) != 1 or next(iter(step)) not in step_readers:
-            raise ClusterError(f"steps[{number}]: expected one of {', '.join(step_readers)}")
+        if not isinstance(step, Mapping) or len(step) != 1:
+            kind = f"{', '.join(map(str, step))} in one" if isinstance(step, Mapping) and step else f"{step!r:.60}"
+            raise ClusterError(f"steps[{number}]: expected one of {', '.join(step_readers)}, got {kind}")
         ((name, value),) = step.items()
+        if name not in step_readers:
+            suggestion = nearest(str(name), step_readers) or f"; known are {', '.join(step_readers)}"
+            raise ClusterError(f"steps[{number}].{name}: unknown step{suggestion}")
         if name not in ("addNodes", *readers) and not isinstance(value, str):
             raise ClusterError(f"steps[{number}].{name}: expected a string")
         try:

@@ -34,12 +34,12 @@ def ip_address(_: click.Context, parameter: click.Parameter, text: str) -> str:
         raise click.BadParameter(f"{text!r} is not an IP address", param=parameter) from None
 
 
-def endpoint_options(health_default: str, metrics_default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def endpoint_options(health_default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that adds the options of the addresses for probes and metrics to a command with both."""
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         for name, parameter, default, pages in (
-            ("--metrics-bind-address", "metrics_address", metrics_default, "/metrics"),
+            ("--metrics-bind-address", "metrics_address", ":8080", "/metrics"),
             ("--health-probe-bind-address", "health_address", health_default, "/healthz, /livez and /readyz"),
         ):
             command = click.option(

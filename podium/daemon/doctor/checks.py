@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from typing import Any
 
 import anyio
 import orjson
@@ -49,8 +48,6 @@ _EVENTS_MAX = 500
 _PODS_MAX = 5000
 _ACCESS_REVIEWS_PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _SELF_REVIEWS_PATH = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
-
-Json = dict[str, Any]
 
 
 async def examine(

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podium.engine.derivation.control_objects import count_at, items_at, key_of, mapping_at
+from podium.engine.derivation.control_objects import count_at, items_at, mapping_at
 from podium.engine.derivation.daemon_nodes import DaemonNodes
 from podium.engine.derivation.job_failures import replaces_failed_only
 from podium.engine.derivation.pods import (
@@ -446,8 +446,3 @@ def _indexes(text: str) -> set[int]:
             # The text comes from a status of unknown origin, whose ranges may be of any size.
             indexes.update(range(int(first), min(int(last or first), REPLICAS_MAX) + 1))
     return indexes
-
-
-def workload_key(workload: Manifest) -> tuple[str, str]:
-    """Return the kind and key of the workload."""
-    return str(workload.get("kind")), key_of(workload)

@@ -161,10 +161,6 @@ class BindingSpec(Value, frozen=True):
         """Return the replicas that the cluster has by the previous result."""
         return next((target.replicas for target in self.clusters if target.name == cluster), 0)
 
-    def has_target(self, cluster: str) -> bool:
-        """Return True if the cluster is in the previous result, even with 0 replicas."""
-        return any(target.name == cluster for target in self.clusters)
-
 
 class BindingStatus(Value, frozen=True):
     """A binding's observed state."""

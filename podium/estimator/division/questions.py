@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from podium.engine.derivation.control_objects import namespace_of
 from podium.engine.derivation.workload_kinds import demand_template
 from podium.engine.files import LocatedManifest
+from podium.engine.misspelt_fields import misspelt_fields
 from podium.estimator.cluster_objects import ApiEnablement, ApiResource, Cluster
 from podium.estimator.division.bindings import (
     BindingResource,
@@ -40,7 +41,7 @@ GATES: Final[Mapping[str, str]] = {
 _BINDINGS: Final = ("ResourceBinding", "ClusterResourceBinding")
 _POLICIES: Final = ("PropagationPolicy", "ClusterPropagationPolicy")
 
-_T = TypeVar("_T")
+_T = TypeVar("_T", bound=Value)
 
 
 class _PolicySpec(Value, frozen=True):
@@ -131,6 +132,8 @@ def _of_kinds(sources: Iterable[LocatedManifest], kinds: Sequence[str]) -> list[
 
 
 def _convert(source: LocatedManifest, kind: type[_T]) -> _T:
+    for error in misspelt_fields(source.manifest, kind):
+        raise EstimateError(f"{source.location}: {error}")
     try:
         return msgspec.convert(source.manifest, kind)
     except msgspec.ValidationError as error:

@@ -27,7 +27,6 @@ from podium.fleets.server.metrics import FleetMetrics
 from podium.fleets.server.requests import RequestReader
 from podium.fleets.server.service import FleetService, serve_http
 from podium.fleets.server.watched import WatchedCluster
-from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.server.process import Address, Parts, Process, connect
 from podium.server.serving import serving_tls
@@ -69,11 +68,9 @@ class FleetApp(Process):
         options: FleetOptions,
         sources: Sequence[Source] = (),
         folder: Path | None = None,
-        *,
-        clock: Clock | None = None,
     ) -> None:
         self.metrics = FleetMetrics()
-        super().__init__(log, "fleet", self.metrics, clock=clock)
+        super().__init__(log, "fleet", self.metrics)
         self._options = options
         self._sources = sources
         self._folder = folder

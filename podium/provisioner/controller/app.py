@@ -10,7 +10,6 @@ from __future__ import annotations
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from random import Random
 from typing import Final, Literal, TypeVar
 
 import anyio.to_thread
@@ -115,10 +114,10 @@ class Options:
 class ProvisionerApp(Process):
     """One provisioner, which runs until stopped."""
 
-    def __init__(self, options: Options, *, clock: Clock | None = None, random: Random | None = None) -> None:
+    def __init__(self, options: Options) -> None:
         self.metrics = ProvisionerMetrics()
         election = None if options.timings is None else _election(options, options.timings)
-        super().__init__(log, "provisioner", self.metrics, clock=clock, random=random, election=election)
+        super().__init__(log, "provisioner", self.metrics, election=election)
         self._options = options
 
     async def run(self, on_start: Callable[[], None] = lambda: None) -> None:

@@ -23,6 +23,7 @@ from podium.engine.errors import ManifestError
 from podium.engine.files import LocatedManifest
 from podium.engine.gangs import GROUPS
 from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest, is_namespaced, read_manifest, resource_of
+from podium.engine.misspelt_fields import misspelt_fields
 from podium.objects.core import Taint
 from podium.objects.errors import FieldError
 from podium.objects.meta import NamespacedObject, ObjectMeta
@@ -68,7 +69,7 @@ CAPACITY_BUFFERS: Final = ResourceType(
 OPTIONAL_RESOURCES: Final[tuple[ResourceType[Any], ...]] = (NODE_OVERLAYS, CAPACITY_BUFFERS)
 """Kinds that few clusters have, and whose absence leaves a plan whole."""
 
-_GROUPS: Final[Mapping[str, str]] = {resource.kind: resource.group for resource in (*RESOURCES, NODE_OVERLAYS)}
+_READ: Final[Mapping[str, ResourceType[Any]]] = {resource.kind: resource for resource in (*RESOURCES, NODE_OVERLAYS)}
 _NOT_COUNTED: Final = {
     ("autoscaling.x-k8s.io", "CapacityBuffer"): "the headroom that it asks for",
     ("karpenter.sh", "Provisioner"): "a NodePool of Karpenter before 0.32",
@@ -112,6 +113,8 @@ def read_cluster(
             continue
         metadata = _metadata(item, kind)
         identity = (kind, str(metadata["namespace"]), str(metadata["name"]))
+        for error in misspelt_fields(manifest, _READ[kind].type):
+            raise FieldError(f"{item.location}: {_key(identity)}", error)
         manifest_read = without_nulls(dict(manifest))
         if (resource := resource_of(manifest)) is not None:
             # Before it has a uid, by which an object is known to be admitted already.
@@ -283,7 +286,8 @@ def completed_pool(pool: NodePool) -> NodePool:
 
 
 def _is_read(manifest: Manifest) -> bool:
-    return _GROUPS.get(str(manifest["kind"])) == str(manifest.get("apiVersion", "")).rpartition("/")[0]
+    resource = _READ.get(str(manifest["kind"]))
+    return resource is not None and resource.group == str(manifest.get("apiVersion", "")).rpartition("/")[0]
 
 
 def _metadata(item: LocatedManifest, kind: str) -> dict[str, Any]:

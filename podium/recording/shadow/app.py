@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from errno import ENOSPC
 from io import FileIO
 from pathlib import Path
-from random import Random
 from typing import Any, Final, Protocol
 
 import anyio
@@ -24,7 +23,6 @@ from podium.config import KubeSchedulerConfiguration
 from podium.engine.cluster import Cluster
 from podium.engine.errors import ManifestError
 from podium.framework.contract.plugin import Plugin
-from podium.lib.clock import Clock
 from podium.lib.error_text import error_text
 from podium.lib.log import get_logger
 from podium.objects.core import Pod
@@ -76,9 +74,9 @@ class Options:
 class ShadowApp(Process):
     """One shadow, which runs until stopped."""
 
-    def __init__(self, options: Options, *, clock: Clock | None = None, random: Random | None = None) -> None:
+    def __init__(self, options: Options) -> None:
         self.metrics = ShadowMetrics()
-        super().__init__(log, "shadow", self.metrics, clock=clock, random=random)
+        super().__init__(log, "shadow", self.metrics)
         self._options = options
 
     async def run(self, on_start: Callable[[], None] = lambda: None) -> Report:

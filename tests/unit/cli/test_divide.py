@@ -117,6 +117,16 @@ def test_a_workload_is_divided_by_its_policy_over_members_nodes(tmp_path):
         (_binding(), [cluster_object("a")], "no cluster has a status.resourceSummary"),
         (_binding(), [cluster_object("a", "many")], "unknown suffix"),
         (DEPLOYMENT, [cluster_object("a", "1")], "expected a binding, or a workload with one PropagationPolicy"),
+        (
+            _binding(replicaSchedulng=DYNAMIC),
+            [cluster_object("a", "1")],
+            "spec.placement.replicaSchedulng: unknown field; did you mean replicaScheduling?",
+        ),
+        (
+            _binding(),
+            [cluster_object("a", "1") | {"spec": {"regoin": "eu"}}],
+            "c.yaml: document 1: spec.regoin: unknown field; did you mean region?",
+        ),
     ],
 )
 def test_what_cannot_be_divided_is_refused_with_its_field(tmp_path, binding_object, cluster_objects, text):

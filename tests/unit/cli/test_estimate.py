@@ -229,6 +229,13 @@ def test_several_cluster_objects_do_not_go_with_the_nodes_of_one(cluster, tmp_pa
     assert "nodes of a member need a single Cluster object" in result.output
 
 
+@pytest.mark.parametrize("option", [("--models-semantics", "v1.11"), ("--as-karmada", "1.18")])
+def test_rules_of_resource_models_go_with_a_cluster_object(cluster, option):
+    result = _run("-f", cluster, *option)
+    assert result.exit_code == 2
+    assert "--models-semantics and --as-karmada go with --cluster-object" in result.output
+
+
 def test_the_same_cluster_twice_is_refused(tmp_path):
     paths = [write_objects(tmp_path / f"{number}.yaml", _cluster_with_cpu("a", number)) for number in "12"]
     result = _run("--cluster-object", paths[0], "--cluster-object", paths[1], "--requests", "cpu=1")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
 import msgspec
 
 from podium.config import RELEASES, Release
-from podium.devices import AllocatedDevices, Allocator, Inventory
+from podium.devices import AllocatedDevices, Allocator, Inventory, Refusal
+from podium.devices.interruptible import run_uninterrupted
 from podium.objects.claims import AllocationResult, ResourceClaim
 from podium.objects.devices import DeviceClass, ResourceSlice
 
@@ -93,7 +95,14 @@ def allocate(
 ) -> Any:
     """Return the allocator's answer for a node without labels."""
     claim_list = [claims] if isinstance(claims, ResourceClaim) else claims
-    return allocator(*slices, claim_in_use=claim_in_use, release=release).allocate(node, {}, claim_list)
+    return answer_of(allocator(*slices, claim_in_use=claim_in_use, release=release), claim_list, node)
+
+
+def answer_of(
+    allocator: Allocator, claims: Sequence[ResourceClaim], node: str = "n1", labels: Mapping[str, str] | None = None
+) -> tuple[AllocationResult, ...] | Refusal:
+    """Return the allocator's answer without interruption."""
+    return run_uninterrupted(allocator.allocate_interruptibly(node, {} if labels is None else labels, claims))
 
 
 def devices_of(answer: Any) -> Any:

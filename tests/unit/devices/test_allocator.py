@@ -1,7 +1,17 @@
 import pytest
 
 from podium.devices import AllocationError, Refusal, StepsExceededError
-from tests.unit.devices.cluster import a_slice, allocate, allocation, allocator, claim, device, devices_of, request
+from tests.unit.devices.cluster import (
+    a_slice,
+    allocate,
+    allocation,
+    allocator,
+    answer_of,
+    claim,
+    device,
+    devices_of,
+    request,
+)
 
 
 def test_first_free_device_is_taken():
@@ -34,7 +44,7 @@ def test_administrators_get_devices_that_are_in_use():
 
 
 def test_claim_without_requests_gets_an_empty_allocation():
-    (solutions,) = allocator().allocate("n1", {}, [claim().__class__(metadata=claim().metadata)])
+    (solutions,) = answer_of(allocator(), [claim().__class__(metadata=claim().metadata)])
     assert solutions.devices.results == ()
 
 
@@ -42,11 +52,11 @@ def test_search_ends_after_a_number_of_steps():
     slices = a_slice("s", *(f"g{number}" for number in range(40)))
     claims = [claim(request(count=10), request("q", count=31), name="a")]
     with pytest.raises(AllocationError, match="request q: adding 31 devices exceeds the claim limit of 32"):
-        allocator(slices).allocate("n1", {}, claims)
+        answer_of(allocator(slices), claims)
     odd = [claim(request(count=16), constraints=[{"matchAttribute": "x.org/y"}])]
-    assert allocator(slices).allocate("n1", {}, odd) is Refusal.NOT_FOUND
+    assert answer_of(allocator(slices), odd) is Refusal.NOT_FOUND
     with pytest.raises(StepsExceededError):
-        allocator(slices, steps_max=10).allocate("n1", {}, odd)
+        answer_of(allocator(slices, steps_max=10), odd)
 
 
 def test_many_devices_do_not_exhaust_the_stack():

@@ -13,7 +13,7 @@ from podium.devices.questions import Questions
 from podium.objects.core import Node
 from podium.objects.devices import ResourceSlice
 from podium.objects.meta import ObjectMeta
-from tests.unit.devices.cluster import CLASSES, a_slice, claim, device, devices_of, request
+from tests.unit.devices.cluster import CLASSES, a_slice, answer_of, claim, device, devices_of, request
 
 NODES = ("n1", "n2", "n3")
 SELECTOR = [{"cel": {"expression": 'device.attributes["gpu.example.com"].index < 3'}}]
@@ -108,7 +108,7 @@ class Cluster:
         for questions in (None, self.questions):
             allocator = Allocator(self.inventory, CLASSES.get, self.allocated, Random(1), 0, questions)
             try:
-                answers.append(allocator.allocate(NODES[row], self.labels(row), claims))
+                answers.append(answer_of(allocator, claims, NODES[row], self.labels(row)))
             except AllocationError as error:
                 answers.append(str(error))
         return answers
@@ -160,7 +160,7 @@ def test_a_node_is_searched_once_while_its_devices_stay_the_same(monkeypatch: py
     def attempt() -> Any:
         allocator = Allocator(inventory, CLASSES.get, devices_in_use, Random(1), 0, questions)
         claims = [claim()]
-        return [allocator.allocate(node, {}, claims) for node in NODES]
+        return [answer_of(allocator, claims, node) for node in NODES]
 
     first, *_ = attempt()
     assert searched == list(NODES)

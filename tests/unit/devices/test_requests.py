@@ -12,6 +12,7 @@ from tests.unit.devices.cluster import (
     a_slice,
     allocate,
     allocator,
+    answer_of,
     claim,
     device,
     devices_of,
@@ -124,7 +125,7 @@ def test_a_selector_of_the_class_names_the_device_that_it_fails_for():
     asked = allocator(a_slice("s", "g0"))
     asked._class_of = {"odd": device_class}.get
     with pytest.raises(AllocationError, match=f"^class odd: selector #0 on device {DRIVER}/p/g0: CEL runtime error: "):
-        asked.allocate("n1", {}, [claim(request(deviceClassName="odd"))])
+        answer_of(asked, [claim(request(deviceClassName="odd"))])
 
 
 def test_constraint_of_an_unknown_kind_ends_the_attempt():

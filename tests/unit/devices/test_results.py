@@ -3,7 +3,19 @@ import pytest
 
 from podium.devices import AllocationError
 from podium.objects.affinity import NodeSelector
-from tests.unit.devices.cluster import DRIVER, NEW, OLD, a_slice, allocate, allocator, claim, device, either, request
+from tests.unit.devices.cluster import (
+    DRIVER,
+    NEW,
+    OLD,
+    a_slice,
+    allocate,
+    allocator,
+    answer_of,
+    claim,
+    device,
+    either,
+    request,
+)
 
 
 def requirement(key, *values):
@@ -15,7 +27,7 @@ def selector(*expressions):
 
 
 def allocation_result(claims, *slices, labels=None, release=NEW):
-    (answer,) = allocator(*slices, release=release).allocate("n1", labels or {}, [claims])
+    (answer,) = answer_of(allocator(*slices, release=release), [claims], labels=labels)
     return answer
 
 

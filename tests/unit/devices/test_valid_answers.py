@@ -5,7 +5,7 @@ from random import Random
 from podium.devices import AllocatedDevices, Allocator, Inventory
 from podium.devices.questions import Questions
 from podium.objects.core import Node
-from tests.unit.devices.cluster import CLASSES, a_slice, claim
+from tests.unit.devices.cluster import CLASSES, a_slice, answer_of, claim
 from tests.unit.devices.test_questions import NODES, node_with
 
 
@@ -16,7 +16,7 @@ def test_an_answer_is_looked_up_until_devices_of_its_pools_or_the_labels_change(
     allocator = Allocator(inventory, CLASSES.get, devices_in_use, Random(1), 0, questions)
     rows = range(len(NODES))
     assert allocator.cached_answers(claims, rows, nodes) == [None, None, None]
-    answers = [allocator.allocate(node.name, node.metadata.labels, claims) for node in nodes if node is not None]
+    answers = [answer_of(allocator, claims, node.name, node.metadata.labels) for node in nodes if node is not None]
     assert allocator.cached_answers(claims, rows, nodes) == answers
     # Labels are compared by identity here: equal ones are asked about with a search, which looks closer.
     assert allocator.cached_answers(claims, [0], [node_with("n1", {})]) == [None]

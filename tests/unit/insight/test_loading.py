@@ -26,6 +26,30 @@ def test_broken_objects_are_named_and_the_rest_is_loaded():
     assert second.startswith("dump: items[2]: Pod default/web: spec.priority")
 
 
+def test_a_misspelt_field_of_an_object_that_no_api_server_has_admitted_is_an_error():
+    new_pod, old_pod = pod("web", nodeSelecter={"disk": "ssd"}), pod("old", nodeSelecter={"disk": "ssd"})
+    old_pod["metadata"]["uid"] = "u1"
+    result = loader().read(with_origins(node("n1"), new_pod, old_pod))
+    error = "dump: items[1]: Pod default/web: spec.nodeSelecter: unknown field; did you mean nodeSelector?"
+    assert list(result.read_errors) == [error]
+    with pytest.raises(ManifestError, match=r"spec\.nodeSelecter: unknown field"):
+        result.read_pod(LocatedManifest(new_pod, "pod.yaml"))
+    with pytest.raises(ManifestError, match=r"spec\.nodeSelecter: unknown field"):
+        result.cluster.evaluate(new_pod)
+
+
+def test_a_claim_that_an_api_server_would_refuse_is_an_error():
+    request = {"name": "r", "exactly": {"deviceClassName": "gpu", "allocationMode": "All", "count": 2}}
+    claim = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "c", "namespace": "shop"},
+        "spec": {"devices": {"requests": [request]}},
+    }
+    (error,) = loader().read(with_origins(node("n1"), claim)).read_errors
+    assert error.startswith("dump: items[1]: ResourceClaim shop/c: spec.devices.requests[0].exactly.count: 2 must not")
+
+
 def test_a_cluster_without_a_readable_node_is_refused_with_what_is_broken():
     broken_node = node("n1")
     broken_node["status"]["allocatable"]["cpu"] = "many"

@@ -230,10 +230,15 @@ def test_steps_are_read_from_a_document():
     ("document", "message"),
     [
         ("x", "expected a list of steps"),
-        ({"steps": [{"jump": "x"}]}, r"steps\[0\]: expected one of drain, addNodes, scale, remove"),
+        ({"steps": [{"drain": "n"}], "config": "x"}, "an object with steps alone"),
+        ({"steps": [{"jump": "x"}]}, r"steps\[0\].jump: unknown step; known are drain, addNodes, scale, remove"),
+        ({"steps": [{"drian": "x"}]}, r"steps\[0\].drian: unknown step; did you mean drain\?"),
+        ([{"drain": "n", "remove": "Pod/a"}], r"steps\[0\]: expected one of .*, got drain, remove in one"),
+        ([[]], r"steps\[0\]: expected one of .*, got \[\]"),
         ([{"drain": 1}], r"steps\[0\].drain: expected a string"),
         ([{"drain": "n"}, {"scale": "x"}], r"steps\[1\].scale: expected NAMESPACE/KIND/NAME=N"),
         ([{"addNodes": {"count": 0, "like": "n"}}], r"steps\[0\].addNodes: expected a positive count"),
+        ([{"addNodes": {"cuont": 2, "like": "n"}}], r"steps\[0\].addNodes: expected .*, got \{'cuont': 2"),
     ],
 )
 def test_steps_that_cannot_be_read_are_named(document, message):

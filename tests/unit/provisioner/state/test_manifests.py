@@ -89,6 +89,23 @@ def test_daemon_sets_stay_what_they_are() -> None:
     assert (len(objects.daemon_sets), len(objects.pods)) == (1, 0)
 
 
+@pytest.mark.parametrize(
+    ("manifest", "error"),
+    [
+        (POD | {"spec": {"nodeSelecter": {}}}, "Pod default/web: spec.nodeSelecter: unknown field"),
+        (
+            {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "p"}, "spec": {"limit": {}}},
+            "NodePool p: spec.limit: unknown field; did you mean limits",
+        ),
+    ],
+)
+def test_a_misspelt_field_is_refused(manifest: dict[str, Any], error: str) -> None:
+    with pytest.raises(FieldError, match=f"c.yaml: document 1: {error}"):
+        read_cluster(documents(manifest))
+    old_object = manifest | {"metadata": manifest["metadata"] | {"uid": "u1"}}
+    assert read_cluster(documents(old_object)).warnings == ()
+
+
 def test_an_object_without_a_name_is_refused() -> None:
     with pytest.raises(FieldError, match=r"c.yaml: document 1: Pod: metadata.name: is missing"):
         read_cluster(documents({"apiVersion": "v1", "kind": "Pod"}))
