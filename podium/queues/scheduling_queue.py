@@ -51,7 +51,6 @@ from podium.queues.values import DEFAULT_TIMES, AlreadyQueued, QueueProfile, Que
 BACKOFF_COMPLETE = "BackoffComplete"
 POP_FROM_BACKOFF = "PopFromBackoffQ"
 
-_TRACKED_TWICE = "the same pod is tracked in multiple places in the scheduler"
 _POPPED = "Pop"
 _UNOBSERVED = QueueObserver()
 
@@ -273,31 +272,19 @@ class SchedulingQueue:
     def _take(self, info: QueuedPodInfo, event: str, now_s: float | None = None) -> bool:
         """Take a waiting pod out for an attempt; report it and return False if it is in flight already."""
         info.count_attempt()
-        if isinstance(info, QueuedPodGroupInfo):
-            return self._take_group(info, event, now_s)
-        is_in_flight = info.pod.uid in self._in_flight
-        self._count_rejectors(info, -1)
-        if is_in_flight:
-            self._observer.unexpected_state(info, _TRACKED_TWICE)
-        self._queued.move(info, QueueEvent.DELETE if is_in_flight else QueueEvent.POP, event, now_s=now_s)
-        if not is_in_flight:
-            self._in_flight.add(info)
-        return not is_in_flight
-
-    def _take_group(self, info: QueuedPodGroupInfo, event: str, now_s: float | None) -> bool:
-        """Take a group out with those of its pods that are not in flight; as `_take`."""
-        if self._groups is not None:
+        if isinstance(info, QueuedPodGroupInfo) and self._groups is not None:
             self._groups.on_popped(info)
         members = info.member_infos
         new_members = [member for member in members if member.pod.uid not in self._in_flight]
         for member in members:
             self._count_rejectors(member, -1)
             if member.pod.uid in self._in_flight:
-                self._observer.unexpected_state(member, _TRACKED_TWICE)
+                self._observer.unexpected_state(member, "the same pod is tracked in multiple places in the scheduler")
         if not new_members:
             self._queued.move(info, QueueEvent.DELETE, event, now_s=now_s)
             return False
-        info.members = new_members
+        if isinstance(info, QueuedPodGroupInfo):
+            info.members = new_members
         self._queued.move(info, QueueEvent.POP, event, now_s=now_s)
         for member in new_members:
             self._in_flight.add(member)

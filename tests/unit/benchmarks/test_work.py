@@ -56,7 +56,7 @@ PREEMPTION_CALLS_MAX = 1190
 """As many for a pod that finds victims, while others have found theirs."""
 REJECTION_CALLS_MAX = 230
 """As many for a pod that fits nowhere, after others of its kind, with the text of its condition."""
-QUEUE_CALLS_MAX = 94
+QUEUE_CALLS_MAX = 99
 """As many for a pod's way through the queue, with the reading of how long it took."""
 KINDS = {"mixed": 6}
 KEPT = ("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodeResourcesFit")

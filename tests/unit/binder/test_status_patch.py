@@ -85,9 +85,9 @@ def test_a_write_changes_the_status_exactly_if_there_is_a_patch(
     old: PodCondition | None, new: PodCondition | None, old_node: str, new_node: str | None
 ) -> None:
     conditions = [] if old is None else [old]
-    seen = pod(status={"conditions": conditions, "nominatedNodeName": old_node})
-    patch = status_patch(seen, NOW_S, condition=new, nominated_node_name=new_node)
-    assert changes_status(seen, condition=new, nominated_node_name=new_node) == (patch is not None)
+    failed_pod = pod(status={"conditions": conditions, "nominatedNodeName": old_node})
+    patch = status_patch(failed_pod, NOW_S, condition=new, nominated_node_name=new_node)
+    assert changes_status(failed_pod, condition=new, nominated_node_name=new_node) == (patch is not None)
 
 
 def test_a_nomination_alone_leaves_the_conditions_alone() -> None:
