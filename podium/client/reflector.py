@@ -353,6 +353,10 @@ class Reflector(Generic[ObjectT]):
         if not version:
             return
         previous, self._resource_version = self._resource_version, version
+        if is_change and previous is self._seen and not is_older(version, previous):
+            # As nearly all are: the next change of the same watch.
+            self._changed_version = self._seen = version
+            return
         if is_change or is_older(version, self._changed_version):
             self._changed_version = version
         if is_older(version, previous) or (not is_change and is_older(version, self._seen)):

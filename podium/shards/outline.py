@@ -23,6 +23,7 @@ _CHANGES: Final = frozenset((ADDED, MODIFIED, DELETED))
 _ABSENT: Final = Raw()
 _MANAGED_BYTES_MIN: Final = 64
 """Shorter ones need not be left out."""
+_MANAGED_FIELDS: Final = b'"managedFields":'
 
 
 class _Value(Struct, rename="camel", gc=False, frozen=True):
@@ -71,6 +72,14 @@ class _Container(_Value, frozen=True):
     resources: Raw = _ABSENT
 
 
+def _names_extended_resources(amounts: Raw) -> bool:
+    if amounts is _ABSENT:
+        return False
+    # The name of an extended resource, which devices may provide, has a slash; a backslash may stand for one.
+    text = bytes(amounts)
+    return b"/" in text or b"\\" in text
+
+
 class _Volume(_Value, frozen=True):
     persistent_volume_claim: _Present | None = None
     ephemeral: _Present | None = None
@@ -88,6 +97,16 @@ class _Spec(_Value, frozen=True):
     topology_spread_constraints: tuple[_Present, ...] = ()
     resource_claims: tuple[_Present, ...] = ()
     scheduling_group: _Present | None = None
+
+    def may_use_devices(self) -> bool:
+        """Return whether the pod may request extended resources."""
+        for container in self.containers:
+            if _names_extended_resources(container.resources):
+                return True
+        for container in self.init_containers:
+            if _names_extended_resources(container.resources):
+                return True
+        return _names_extended_resources(self.resources) or _names_extended_resources(self.overhead)
 
 
 class _Condition(_Value, frozen=True):
@@ -126,9 +145,9 @@ class PodOutline(_Value, frozen=True):
         spec, status, affinity = self.spec, self.status, self.spec.affinity
         if affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None:
             return True
-        if spec.topology_spread_constraints or spec.resource_claims:
+        if spec.topology_spread_constraints or spec.resource_claims or spec.scheduling_group is not None:
             return True
-        if spec.scheduling_group is not None or self.metadata.labels.group is not None or status.nominated_node_name:
+        if self.metadata.labels.group is not None or status.nominated_node_name:
             return True
         for condition in status.conditions:
             if condition.type == CONDITION:
@@ -137,16 +156,7 @@ class PodOutline(_Value, frozen=True):
             # A claim may be for one pod of the cluster only.
             if volume.persistent_volume_claim is not None or volume.ephemeral is not None:
                 return True
-        return self._may_use_devices()
-
-    def _may_use_devices(self) -> bool:
-        spec = self.spec
-        # The name of an extended resource, which devices may provide, has a slash; a backslash may stand for one.
-        for container in spec.containers if not spec.init_containers else spec.containers + spec.init_containers:
-            if b"/" in (amounts := bytes(container.resources)) or b"\\" in amounts:
-                return True
-        amounts = bytes(spec.resources) + bytes(spec.overhead)
-        return b"/" in amounts or b"\\" in amounts
+        return spec.may_use_devices()
 
 
 class OutlineChange(_Value, frozen=True):
@@ -180,7 +190,10 @@ def outline_of(line: bytes) -> OutlineChange | None:
 def line_to_keep(line: bytes, outline: PodOutline) -> bytes:
     """Return a watch line of the same pod that takes less memory: without who has written which field of it."""
     managed_fields = bytes(outline.metadata.managed_fields)
-    # With its quotes it cannot be a part of a string; another field that is equal to it must stay.
-    if len(managed_fields) < _MANAGED_BYTES_MIN or line.count(managed_fields) > 1:
+    if len(managed_fields) < _MANAGED_BYTES_MIN:
         return line
-    return line.replace(managed_fields, b"[]")
+    # With its quotes the name cannot be a part of a string, and nowhere else does a field of that name matter.
+    start = line.find(_MANAGED_FIELDS) + len(_MANAGED_FIELDS)
+    if not line.startswith(managed_fields, start):
+        return line
+    return b"".join((line[:start], b"[]", line[start + len(managed_fields) :]))

@@ -169,7 +169,6 @@ def role_of(
     shard_key: str,
     owner_of: Callable[[str], str],
     *,
-    home_of: Callable[[str], str] | None = None,
     is_device: Callable[[str], bool] = lambda _: False,
     oversees: bool = True,
 ) -> Role:
@@ -178,7 +177,6 @@ def role_of(
     Args:
         members: those that are alive, this one included.
         owner_of: the member that the members' view gives a node to, by name; "" for an unknown node.
-        home_of: the member that owns such a key of `owner_key`, if the caller remembers it.
         is_device: as in `sees_all`.
         oversees: whether this member is the overseer now, if it is alone.
     """
@@ -191,9 +189,7 @@ def role_of(
     if not needs_overseer(pod, shard_key, is_device):
         # Looking it up in turn costs less than the whole ranking, which only pods need that have not fitted.
         if not visits.tried:
-            key = owner_key(pod.metadata)
-            home = owner(key, members) if home_of is None else home_of(key)
-            return Role.HOME if home == member else Role.NONE
+            return Role.HOME if owner(owner_key(pod.metadata), members) == member else Role.NONE
         following = next((name for name in ranking(owner_key(pod.metadata), members) if name not in visits.tried), "")
         if following:
             return Role.HOME if following == member else Role.NONE

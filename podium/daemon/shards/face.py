@@ -26,7 +26,8 @@ def member_of_shards(scheduler: Scheduler, identity: ShardIdentity) -> Face:
     lookup = scheduler.informers.informer(PODS).get
     nodes = scheduler.informers.informer(NODES).get
     held_pods = HeldPods(scheduler.informers.informer(PODS), nodes, scheduler.scheduler_names, scheduler.clock)
-    held_pods.is_over = not _reads_own_nodes_only(scheduler)
+    if not _reads_own_nodes_only(scheduler):
+        held_pods.hold_none()
     scheduler.informers.take_aside(PODS, held_pods)
     scheduler.pods_aside, shards.sees_all_pods = held_pods.decode_all, held_pods.has_none
     placements = Placements(shards, lookup, client, scheduler.metrics)

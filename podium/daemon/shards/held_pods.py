@@ -5,13 +5,15 @@ and while it has no rule that reaches over nodes (`podium.shards.outline`). Hand
 know of it. Once it concerns this member it is put into the store as if it had just appeared, and never held again.
 
 Invariant: no pod is held on a node that this member may decide on, nor one that it would have in its queue. A pod that
-can only be decided on with all pods in sight (`needs_all_pods`) waits until none is held, and none is held after that.
+can only be decided on with all pods in sight (`needs_all_pods`) waits until none is held, and none is held until no
+such pod has waited for a while.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct
@@ -27,7 +29,9 @@ from podium.objects.wire import Bookmark, BrokenObject, ObjectDecoder
 from podium.shards import Ownership, owner, owner_key, unit_of
 from podium.shards.outline import PodOutline, line_to_keep, outline_of
 
-_OWNERS_MAX: Final = 10_000
+_UNITS_MAX: Final = 100_000
+_ALL_NEEDED_S: Final = 60.0
+"""How long after a decision that needed all pods none is held."""
 
 
 class _HeldPod(Struct, frozen=True, gc=False):
@@ -49,8 +53,8 @@ class _Division:
         self._member, self._shard_key = ownership.member, ownership.shard_key
         self.divides = len(ownership.members) > 1
         self._views = {ownership.members, *ownership.views}
-        self._home_of = lru_cache(_OWNERS_MAX)(partial(owner, members=ownership.members))
-        self._gives_unit = lru_cache(_OWNERS_MAX)(self._is_in_a_view)
+        self._members = ownership.members
+        self._gives_unit = lru_cache(_UNITS_MAX)(self._is_in_a_view)
 
     def gives(self, node: Node) -> bool:
         """Return whether the node is, or may become, this member's."""
@@ -58,7 +62,7 @@ class _Division:
 
     def is_home_of(self, outline: PodOutline) -> bool:
         """Return whether this member decides on the pending pod."""
-        return self._home_of(owner_key(outline.metadata)) == self._member
+        return owner(owner_key(outline.metadata), self._members) == self._member
 
     def _is_in_a_view(self, unit: str) -> bool:
         return any(owner(unit, view) == self._member for view in self._views)
@@ -90,7 +94,8 @@ class HeldPods:
         self._divisions: tuple[_Division, ...] = ()
         self.on_wanted: Callable[[], None] = lambda: None
         self.is_over = False
-        """Whether no pod may be held any more."""
+        """Whether no pod may be held now."""
+        self._all_needed_at_s = -math.inf
 
     def __len__(self) -> int:
         """Return the number of pods that are held."""
@@ -107,28 +112,29 @@ class HeldPods:
             self._forget(self._key_in(line))
             return None
         outline = change.object
-        key, metadata = outline.key, outline.metadata
+        key, metadata, is_deletion = outline.key, outline.metadata, change.is_deletion
+        uid, version = metadata.uid, metadata.resource_version
         held_pod = self._by_key.get(key)
-        if held_pod is not None and held_pod.uid != metadata.uid:
-            if change.is_deletion:
-                self._pods.note_gone(metadata.uid, metadata.resource_version)
+        if held_pod is not None and held_pod.uid != uid:
+            if is_deletion:
+                self._pods.note_gone(uid, version)
                 return outline
             # Another pod of that name.
             self._drop(key, held_pod.uid, held_pod.version)
             held_pod = None
         if held_pod is None:
-            if change.is_deletion or self._pods.knows(key, metadata.uid):
+            if is_deletion or self._pods.knows(key, uid):
                 return None
-        elif change.is_deletion:
-            if not is_older(metadata.resource_version, held_pod.version):
-                self._drop(key, metadata.uid, metadata.resource_version)
+        elif is_deletion:
+            if not is_older(version, held_pod.version):
+                self._drop(key, uid, version)
             return outline
-        elif metadata.resource_version and not is_older(held_pod.version, metadata.resource_version):
+        elif version and not is_older(held_pod.version, version):
             return outline
         if not self._may_hold(outline):
             self._forget(key)
             return None
-        self._hold(key, outline, line)
+        self._hold(key, outline, line, "" if held_pod is None else held_pod.node_name)
         return outline
 
     async def release_all(self) -> None:
@@ -162,13 +168,35 @@ class HeldPods:
                 self._put(key)
 
     def has_none(self) -> bool:
-        """Return whether all pods are in the store; if there are other members, hold none from now on."""
+        """Return whether all pods are in the store; if there are other members, hold none for a while."""
         # A member that is alone holds none, and may not be alone for long.
         if self._divisions and self._divisions[0].divides:
-            self.is_over = True
+            self._hold_none_from(self._clock.monotonic())
         if self._by_key:
             self.on_wanted()
         return not self._by_key
+
+    def hold_none(self) -> None:
+        """Never hold a pod: some part of the scheduler may read any."""
+        self._hold_none_from(math.inf)
+
+    async def hold_again(self, needs_all: Callable[[Pod], bool]) -> None:
+        """Hold pods that appear from now on, if all pods were not needed lately and no waiting pod needs them.
+
+        Args:
+            needs_all: whether this member has to decide on a pending pod, and can only do so with all pods in sight.
+        """
+        needed_at_s = self._all_needed_at_s
+        if not self.is_over or self._clock.monotonic() < needed_at_s + _ALL_NEEDED_S:
+            return
+        turns = Turns(self._clock)
+        for pod in [*self._pods.list()]:
+            # What happens to pods that are held wakes none that waits, so one that needs all has to see all.
+            if not pod.node_name and pod.spec.scheduler_name in self._scheduler_names and needs_all(pod):
+                self._hold_none_from(self._clock.monotonic())
+            if turns.is_over():
+                await turns.next()
+        self.is_over = self._all_needed_at_s != needed_at_s
 
     def decode_all(self) -> Iterator[Pod]:
         """Yield the pods that are held, for somebody who looks once."""
@@ -179,34 +207,34 @@ class HeldPods:
 
     # ------------------------------------------------------------ inside
 
+    def _hold_none_from(self, now_s: float) -> None:
+        self.is_over, self._all_needed_at_s = True, max(self._all_needed_at_s, now_s)
+
     def _may_hold(self, outline: PodOutline) -> bool:
         if self.is_over or outline.concerns_all:
             return False
-        if not outline.node_name and outline.spec.scheduler_name not in self._scheduler_names:
-            return False
-        node = self._node_named(outline.node_name) if outline.node_name else None
-        # An unknown node may turn out to be this member's.
-        if outline.node_name and node is None:
-            return False
-        for division in self._divisions:
-            if division.is_home_of(outline) if node is None else division.gives(node):
+        node_name = outline.node_name
+        if not node_name:
+            if outline.spec.scheduler_name not in self._scheduler_names:
                 return False
-        return True
+            return not any(division.is_home_of(outline) for division in self._divisions)
+        node = self._node_named(node_name)
+        # An unknown node may turn out to be this member's.
+        return node is not None and not any(division.gives(node) for division in self._divisions)
 
     def _may_stay(self, key: str) -> bool:
         held_pod = self._by_key.get(key)
         change = None if held_pod is None else outline_of(held_pod.line)
         return change is None or self._may_hold(change.object)
 
-    def _hold(self, key: str, outline: PodOutline, line: bytes) -> None:
-        held_pod, node_name = self._by_key.get(key), outline.node_name
-        self._by_key[key] = _HeldPod(
-            outline.metadata.uid, outline.metadata.resource_version, node_name, line_to_keep(line, outline)
-        )
-        former_node_name = "" if held_pod is None else held_pod.node_name
-        if node_name != former_node_name:
-            if former_node_name:
-                self._leave_node(key, former_node_name)
+    def _hold(self, key: str, outline: PodOutline, line: bytes, former_node_name: str) -> None:
+        metadata, node_name = outline.metadata, outline.node_name
+        self._by_key[key] = _HeldPod(metadata.uid, metadata.resource_version, node_name, line_to_keep(line, outline))
+        if node_name == former_node_name:
+            return
+        if former_node_name:
+            self._leave_node(key, former_node_name)
+        if node_name:
             self._on_node.setdefault(node_name, {})[key] = None
 
     def _forget(self, key: str) -> None:

@@ -126,6 +126,7 @@ class ShardMember:
                 is_done = True
             if self._held_pods.is_over and self._held_pods:
                 await self._read_all_pods()
+            await self._held_pods.hold_again(self._shards.needs_all)
             if self._changed_nodes:
                 await self._divide_placed()
             if self.has_other_devices:

@@ -6,8 +6,6 @@ Owns nothing of the protocol: `daemon.shards` sets the ownership and hands pods 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import lru_cache, partial
-from typing import Final
 
 import numpy as np
 
@@ -19,9 +17,6 @@ from podium.lib.change_log import ChangeLog
 from podium.objects.core import Node, Pod
 from podium.objects.resource_types import DEVICE_CLASSES, NODES
 from podium.shards import Ownership, Role, Visits, needs_all_pods, needs_overseer, owner, role_of, unit_of
-
-_HOMES_MAX: Final = 10_000
-"""For how many owners of pods, such as ReplicaSets, the member is remembered."""
 
 
 async def _place_nowhere(pod: Pod, node_name: str) -> fwk.Status | None:
@@ -57,7 +52,6 @@ class ShardState:
         self._ownership, self._oversees = ownership, ownership.oversees
         self._node_log: ChangeLog[int] | None = None
         self._is_owned: dict[str, bool] = {}
-        self._home_of = lru_cache(_HOMES_MAX)(partial(owner, members=ownership.members))
 
     def role(self, pod: Pod) -> Role:
         """Return what this member does with a pending pod."""
@@ -70,7 +64,6 @@ class ShardState:
             ownership.members,
             ownership.shard_key,
             self.owner_of,
-            home_of=self._home_of,
             is_device=self._is_device,
             oversees=self._oversees,
         )
@@ -96,7 +89,12 @@ class ShardState:
 
     def lacks_pods_for(self, pod: Pod, role: Role) -> bool:
         """Return whether pods are not known yet that a decision in this role has to count; then they soon are."""
-        return (role is Role.ALL or needs_all_pods(pod.spec)) and not self.sees_all_pods()
+        return _counts_all(pod, role) and not self.sees_all_pods()
+
+    def needs_all(self, pod: Pod) -> bool:
+        """Return whether this member decides on a pending pod, and has to count pods on all nodes for it."""
+        role = self.role(pod)
+        return role is not Role.NONE and _counts_all(pod, role)
 
     def owner_of(self, node_name: str) -> str:
         """Return the member that owns the node once every hand-over has ended; "" for an unknown node."""
@@ -156,3 +154,7 @@ class ShardState:
         if is_owned is None:
             is_owned = self._is_owned[unit] = ownership.owns(node)
         return is_owned
+
+
+def _counts_all(pod: Pod, role: Role) -> bool:
+    return role is Role.ALL or needs_all_pods(pod.spec)

@@ -213,6 +213,13 @@ def test_a_pod_that_counts_pods_of_other_shards_waits_until_all_of_them_are_know
     assert sorted(bench.feasible(spread_pod)) == mine()
 
 
+def test_all_pods_are_needed_by_the_member_that_decides_on_a_pod_with_rules_over_nodes_and_no_other() -> None:
+    bench = ShardBench()
+    specs: tuple[Mapping[str, Any], ...] = ({}, {"topologySpreadConstraints": [SPREAD]})
+    pods = [pod_of(member, spec) for spec in specs for member in ("m1", "m2")]
+    assert [bench.shards.needs_all(item) for item in pods] == [False, False, True, False]
+
+
 def test_a_pod_that_counts_pods_of_its_node_only_waits_for_no_others() -> None:
     bench = ShardBench()
     bench.shards.sees_all_pods = lambda: pytest.fail("nobody needs to know")

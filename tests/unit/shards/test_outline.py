@@ -38,7 +38,8 @@ def manifest(*, metadata: Json | None = None, status: Json | None = None, **spec
 
 
 def line(content: Json, kind: str = "ADDED") -> bytes:
-    return json.dumps({"type": kind, "object": content}).encode()
+    # As Go writes it.
+    return json.dumps({"type": kind, "object": content}, separators=(",", ":")).encode()
 
 
 def concerns_all(content: Json) -> bool:
@@ -77,7 +78,7 @@ def test_text_in_annotations_and_labels_cannot_pass_for_a_field() -> None:
 
 
 def test_a_field_that_comes_twice_counts_as_in_the_decoded_pod() -> None:
-    text = line(manifest(nodeName="n1")).replace(b'"nodeName": "n1"', b'"nodeName": "n1", "nodeName": "n2"')
+    text = line(manifest(nodeName="n1")).replace(b'"nodeName":"n1"', b'"nodeName":"n1","nodeName":"n2"')
     change = outline_of(text)
     assert change is not None
     assert change.object.node_name == decode_pod(text).node_name == "n2"
@@ -156,11 +157,22 @@ def test_what_is_kept_is_the_same_pod_without_managed_fields() -> None:
     assert decode_pod(short_line) == decode_pod(text)
 
 
-def test_what_equals_the_managed_fields_is_kept() -> None:
-    text = line({**manifest(metadata={"managedFields": FIELDS}), "another": FIELDS})
-    change = outline_of(text)
-    assert change is not None
-    assert line_to_keep(text, change.object) == text
+@pytest.mark.parametrize(
+    "content",
+    [
+        manifest(metadata={"annotations": {"note": json.dumps({"managedFields": FIELDS})}, "managedFields": FIELDS}),
+        manifest(metadata={"annotations": {"managedFields": json.dumps(FIELDS)}, "managedFields": FIELDS}),
+        {"another": {"managedFields": FIELDS}, **manifest(metadata={"managedFields": FIELDS})},
+        {**manifest(metadata={"managedFields": FIELDS}), "another": FIELDS},
+        manifest(metadata={"managedFields": []}),
+        manifest(),
+    ],
+)
+def test_whatever_else_is_in_a_line_the_pod_is_kept(content: Json) -> None:
+    for text in (line(content), json.dumps({"type": "ADDED", "object": content}).encode()):
+        change = outline_of(text)
+        assert change is not None
+        assert decode_pod(line_to_keep(text, change.object)) == decode_pod(text)
 
 
 def test_a_deletion_is_told_apart() -> None:

@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from podium.objects.core import Pod, PodCondition
-from podium.shards.pods import CONDITION, OVERSEER, Role, Visits, owner_key, role_of, sees_all
+from podium.shards import OVERSEER
+from podium.shards.pods import CONDITION, Role, Visits, owner_key, role_of, sees_all
 from podium.shards.rendezvous import owner, ranking
 from tests.builders import ZONE_LABEL, pod
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.shards.rendezvous import owner, ranking
+from podium.shards.rendezvous import owner, ranking, weight
 
 NAMES = st.sets(st.text("abcdefgh-0123456789", min_size=1, max_size=12), min_size=1, max_size=9)
 KEYS = [f"rack-{number}" for number in range(800)]
@@ -39,6 +41,18 @@ def test_a_member_that_joins_takes_its_share_and_little_more(count: int, seed: i
     # Five standard deviations of as many draws.
     fair_share = 1 / (count + 1)
     assert abs(share - fair_share) < 5 * (fair_share * (1 - fair_share) / len(KEYS)) ** 0.5
+
+
+@given(st.text(max_size=12), st.text(max_size=30))
+def test_members_of_all_versions_hash_alike(member: str, key: str) -> None:
+    text = f"{member}\n{key}".encode("utf-8", "surrogatepass")
+    assert weight(member, key) == blake2b(text, digest_size=8).digest()
+
+
+@given(NAMES, st.text(max_size=30))
+def test_the_owner_is_the_heaviest_member_however_often_it_is_asked_for(members: set[str], key: str) -> None:
+    heaviest = max(members, key=lambda member: (weight(member, key), member))
+    assert [owner(key, members) for _ in range(2)] == [heaviest] * 2
 
 
 def test_without_members_nobody_owns_a_key() -> None:

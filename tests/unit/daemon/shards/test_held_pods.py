@@ -39,7 +39,8 @@ class Member:
         }
         self.pods = Informer(PODS, lambda _resource, error: pytest.fail(str(error)))
         self.pods.add_handler(self)
-        self.held_pods = HeldPods(self.pods, self.nodes.get, {"podium"}, ManualClock())
+        self.clock = ManualClock()
+        self.held_pods = HeldPods(self.pods, self.nodes.get, {"podium"}, self.clock)
         self.events: list[tuple[str, str]] = []
         self._decode = ObjectDecoder(PODS).event
 
@@ -212,6 +213,55 @@ async def test_once_all_pods_are_needed_none_is_held_any_more(member: Member) ->
     member.watch("DELETED", 3, nodeName="theirs")
     member.watch("ADDED", 4, uid=UIDS[-1], nodeName="theirs")
     assert member.store == [("4", "theirs")]
+
+
+async def test_pods_are_held_again_a_while_after_the_last_decision_that_needed_all(member: Member) -> None:
+    member.held_pods.has_none()
+    for seconds, is_over in ((30.0, True), (29.0, True), (2.0, False)):
+        member.clock.advance(seconds)
+        await member.held_pods.hold_again(lambda _: True)
+        assert member.held_pods.is_over is is_over
+    member.watch("ADDED", 1, nodeName="theirs")
+    assert (member.store, len(member.held_pods)) == ([], 1)
+    assert not member.held_pods.has_none()
+    assert member.held_pods.is_over
+
+
+async def test_pods_are_not_held_again_while_one_waits_that_needs_all(member: Member) -> None:
+    member.held_pods.has_none()
+    member.watch("ADDED", 1, metadata={"name": "waiting"}, uid=MY_UID)
+    member.watch("ADDED", 2, metadata={"name": "bound"}, uid=UIDS[-1], nodeName="theirs")
+    member.watch("ADDED", 3, metadata={"name": "foreign"}, uid=UIDS[-2], schedulerName="another")
+    names: list[str] = []
+
+    def needs_all(item: Pod) -> bool:
+        names.append(item.metadata.name)
+        return True
+
+    member.clock.advance(61.0)
+    await member.held_pods.hold_again(needs_all)
+    assert (member.held_pods.is_over, names) == (True, ["waiting"])
+    member.watch("MODIFIED", 4, metadata={"name": "waiting"}, uid=MY_UID, nodeName="mine")
+    member.clock.advance(61.0)
+    await member.held_pods.hold_again(needs_all)
+    assert not member.held_pods.is_over
+
+
+async def test_a_decision_that_needs_all_pods_meanwhile_keeps_them_from_being_held(member: Member) -> None:
+    member.held_pods.has_none()
+    member.watch("ADDED", 1, uid=MY_UID)
+    member.clock.advance(61.0)
+    await member.held_pods.hold_again(lambda _: member.held_pods.has_none() and False)
+    assert member.held_pods.is_over
+
+
+async def test_with_a_part_that_may_read_any_pod_none_is_ever_held(member: Member) -> None:
+    member.held_pods.hold_none()
+    member.held_pods.has_none()
+    member.clock.advance(1e6)
+    await member.held_pods.hold_again(lambda _: False)
+    member.watch("ADDED", 1, nodeName="theirs")
+    assert (member.store, len(member.held_pods)) == ([("1", "theirs")], 0)
 
 
 async def test_an_older_state_of_a_held_pod_is_left_out(member: Member) -> None:
