@@ -196,8 +196,10 @@ class EntryBuffer:
 
     def note_put(self, path: str, item: Any) -> None:
         """Add a `PUT`."""
+        # As `note`, without its call: each pod is put twice or more.
         if type(item) is Pod:
-            self.note(_POD, item)
+            self._columns[_POD].append(item)
+            self._kinds.append(_POD)
         else:
             self.note(entries.PUT, (path, item))
 
@@ -309,7 +311,9 @@ class ColumnWriter:
         """
         hasher = self._hasher
         values: Callable[[Any], Sequence[Any]] = astuple if hasher is None else hasher.values
-        pods = list(map(self._redactor.item, pods))
+        # Only the texts of conditions and annotations are redacted, and a pod that is created has none as a rule.
+        redacted = self._redactor.item
+        pods = [redacted(pod) if pod.status.conditions or pod.metadata.annotations else pod for pod in pods]
         # By identity: equal specs are one object already, and comparing them would cost more than the encoding.
         specs = {id(pod.spec): pod.spec for pod in pods}
         number = {spec: number for number, spec in enumerate(specs)}

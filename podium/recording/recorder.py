@@ -48,7 +48,7 @@ T = TypeVar("T")
 _ENDS: Final = (OSError, OverflowError, TypeError, ValueError, RecursionError)
 """Raised by the disk, or for an entry that can be neither written nor left out; each ends the recording."""
 _FLUSH_EVERY_S: Final = 0.5
-_BLOCK_ENTRIES_MAX: Final = 2_000
+_BLOCK_ENTRIES_MAX: Final = 4_000
 """Encoding a block holds the GIL for a millisecond or two, in which the event loop hardly runs."""
 _WAITING_MAX: Final = 2_000_000
 """With more entries, the disk is too slow, and the recording ends before memory does."""

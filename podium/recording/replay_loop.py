@@ -33,6 +33,8 @@ class ReplayLoop(asyncio.SelectorEventLoop):
         self._now_s = 0.0
         self._inputs: ReplayInputs | None = None
         self._parked: dict[int, asyncio.Handle] = {}
+        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._timer_count = 0
         self._end: asyncio.Future[None] | None = None
 
     def time(self) -> float:
@@ -46,6 +48,16 @@ class ReplayLoop(asyncio.SelectorEventLoop):
         handle = asyncio.Handle(callback, args, self, context)
         self._ready.append(handle)  # type: ignore[attr-defined]
         return handle
+
+    def call_at(
+        self, when: float, callback: Callable[..., object], *args: object, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Schedule the callback for that time, and among those of the same time in the order of the calls."""
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        self._timer_count += 1
+        # A heap of tuples: handles compare themselves in Python, ten times for each timer.
+        heapq.heappush(self._timers, (when, self._timer_count, timer))
+        return timer
 
     def replay(self, inputs: ReplayInputs) -> asyncio.Future[None]:
         """Run by this recording from now on; return a future that is done at its end."""
@@ -107,15 +119,12 @@ class ReplayLoop(asyncio.SelectorEventLoop):
 
     def _fire_next(self, until_s: float = math.inf) -> bool:
         """Make the next timer ready; return False if none is due by that time."""
-        timers, ready = self._scheduled, self._ready  # type: ignore[attr-defined]
-        while timers and (timers[0]._cancelled or timers[0].when() <= until_s):
-            timer = heapq.heappop(timers)
-            timer._scheduled = False
-            if timer._cancelled:
-                self._timer_cancelled_count -= 1  # type: ignore[attr-defined]
-                continue
-            ready.append(timer)
-            return True
+        timers = self._timers
+        while timers and (timers[0][-1].cancelled() or timers[0][0] <= until_s):
+            timer = heapq.heappop(timers)[-1]
+            if not timer.cancelled():
+                self._ready.append(timer)  # type: ignore[attr-defined]
+                return True
         return False
 
     def _run_freely(self) -> None:

@@ -55,7 +55,7 @@ def test_many_entries_at_once_are_written_in_several_blocks(tmp_path: Path) -> N
         recorder.note(SIGNAL, number)
     recorder.close()
     blocks = list(open_segments(tmp_path).blocks())
-    assert max(len(columns.entries_of(block)) for block in blocks) == 2_000
+    assert max(len(columns.entries_of(block)) for block in blocks) == 4_000
     assert [entry[1] for entry in entries_of(open_segments(tmp_path))] == list(range(25_000))
 
 
