@@ -20,8 +20,9 @@ from podium.engine.manifests import Manifest
 from podium.lib.nearest import nearest
 
 _CUTOFF: Final = 0.8
-"""The similarity of a misspelt name. Of Kubernetes 1.36's fields that are not read, none but these is as similar."""
-_REAL: Final = frozenset({"allocatedResourcesStatus"})
+"""The similarity of a misspelt name."""
+_REAL: Final = frozenset({"allocatedResourcesStatus", "zone"})
+"""The fields of Kubernetes 1.36 and Karmada 1.18 that are as similar to one that is read, and not read themselves."""
 
 
 class _Content(NamedTuple):
