@@ -13,6 +13,7 @@ from podium.cli.grpc_extra import importing_grpc
 from podium.cli.options.addresses import PORT_MAX
 from podium.cli.options.durations import duration
 from podium.cli.options.paths import FILE
+from podium.cli.options.several import with_options
 from podium.cli.output import say
 
 if TYPE_CHECKING:
@@ -150,9 +151,7 @@ def addresses_in_karmada(
 
 def estimator_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options to a command."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return with_options(command, _OPTIONS)
 
 
 def ask_servers(servers: Servers, spec: BindingSpec, *, in_sets: bool) -> Mapping[str, int]:

@@ -16,6 +16,7 @@ from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.configuration import plugin_option
 from podium.cli.options.paths import FILE
 from podium.cli.options.releases import as_the_cluster, release_asked, take_release_of
+from podium.cli.options.several import with_options
 from podium.cli.options.time_limit import note_size
 from podium.cli.output import say
 from podium.objects.errors import FieldError
@@ -101,9 +102,7 @@ _OPTIONS = (
 
 def planning_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that a `Question` is made from."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return cluster_options(function)
+    return cluster_options(with_options(function, _OPTIONS))
 
 
 def rules_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -159,9 +158,7 @@ def warn_of_not_counted(warnings: Iterable[str]) -> None:
 
 def purchase_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add those of them that say what to buy, for a command that runs on one cluster."""
-    for option in reversed((_NODE_POOLS, _CATALOGUE, _IGNORE_LABELS, *_POLICIES)):
-        function = option(function)
-    return function
+    return with_options(function, (_NODE_POOLS, _CATALOGUE, _IGNORE_LABELS, *_POLICIES))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

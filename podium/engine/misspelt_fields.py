@@ -17,11 +17,10 @@ from msgspec import inspect
 
 from podium.engine.derivation.admission import is_admitted
 from podium.engine.manifests import Manifest
-from podium.lib.nearest import nearest
+from podium.lib.nearest import MISSPELT, nearest
 
-_CUTOFF: Final = 0.8
-"""The similarity of a misspelt name. Of Kubernetes 1.36's fields that are not read, none but these is as similar."""
-_REAL: Final = frozenset({"allocatedResourcesStatus"})
+_REAL: Final = frozenset({"allocatedResourcesStatus", "zone"})
+"""The fields of Kubernetes 1.36 and Karmada 1.18 that are as similar to one that is read, and not read themselves."""
 
 
 class _Content(NamedTuple):
@@ -54,7 +53,7 @@ def _misspelt(value: object, struct: type[msgspec.Struct], path: str) -> Iterato
 # Every object has fields that are not read, and a comparison of names is dear.
 @lru_cache(maxsize=1024)
 def _suggestion(name: str, struct: type[msgspec.Struct]) -> str:
-    return "" if name in _REAL else nearest(name, _fields_of(struct), cutoff=_CUTOFF)
+    return "" if name in _REAL else nearest(name, _fields_of(struct), cutoff=MISSPELT)
 
 
 def _elements(value: object, field: str, *, is_map: bool) -> Iterable[tuple[str, object]]:

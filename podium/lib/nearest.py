@@ -9,6 +9,8 @@ from typing import Final
 
 _NEAREST: Final = 3
 _CUTOFF: Final = 0.6
+MISSPELT: Final = 0.8
+"""The similarity from which a name counts as another one with a mistake."""
 
 
 def nearest(key: str, keys: Iterable[str], *, cutoff: float = _CUTOFF) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from podium.cli.options.paths import FILE
+from podium.cli.options.several import with_options
 from podium.cli.options.time_limit import time_limit_option
 
 _OPTIONS = (
@@ -38,9 +39,7 @@ def cluster_options_with(time_limit: str) -> Callable[[Callable[..., Any]], Call
 
 def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add `-f`, `--kubeconfig` and `--context` to a command whose answer takes no time."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return with_options(command, _OPTIONS)
 
 
 def demand_one_cluster(clusters: Sequence[str], kubeconfig: str | None, context: str | None) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 
 from podium.cli.options.paths import FILE, FOLDER
+from podium.cli.options.several import with_options
 
 _OPTIONS: Final = (
     click.option("--kubeconfig", type=FILE, help="A kubeconfig; each of its contexts is a member."),
@@ -22,6 +23,4 @@ _OPTIONS: Final = (
 
 def member_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add `--kubeconfig`, `--context` and `--kubeconfig-dir` to a command that serves many members."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return with_options(command, _OPTIONS)

@@ -13,6 +13,7 @@ from podium.cli.options.configuration import Usable, plugin_option, readable_as_
 from podium.cli.options.durations import duration
 from podium.cli.options.paths import FILE
 from podium.cli.options.releases import as_the_server, release_to_run
+from podium.cli.options.several import with_options
 from podium.config import KubeSchedulerConfiguration, Release
 from podium.config.effective import apply_extenders
 
@@ -43,9 +44,7 @@ _OPTIONS = (
 
 def other_scheduler_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options: `kubeconfig`, `context`, `schedulers`, `config`, `plugins`, `for_s`, and `--decide-as`."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
+    return with_options(function, _OPTIONS)
 
 
 def usable_beside(config: Path | None, plugins: tuple[str, ...], kubeconfig: str | None, context: str | None) -> Usable:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import click
 
 from podium.cli.options.paths import FILE
+from podium.cli.options.several import with_options
 from podium.config.own_names import OWN_NAME
 
 LEASE: Final = f"kube-system/{OWN_NAME}"
@@ -58,9 +59,7 @@ class RunningPodium:
 
 def running_podium_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options to a command that can ask a running podium."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return with_options(command, _OPTIONS)
 
 
 def take_running_podium(parameters: dict[str, Any]) -> RunningPodium | None:

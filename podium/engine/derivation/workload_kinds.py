@@ -16,6 +16,7 @@ from podium.engine.derivation.control_objects import group_of, mapping_at
 from podium.engine.errors import ManifestError
 from podium.engine.files import LocatedManifest
 from podium.engine.manifests import Manifest
+from podium.lib.nearest import MISSPELT, nearest
 
 REPLICAS_MAX: Final = 100_000
 """The maximum number of pods of one workload in a question."""
@@ -269,10 +270,14 @@ def replicas_of(workload: LocatedManifest, template: PodTemplate, default: int) 
     """Return the number of pods that the workload has of the template; `default` if the field is absent.
 
     Raises:
-        ManifestError: the value is not a number up to `REPLICAS_MAX`.
+        ManifestError: the value is not a number up to `REPLICAS_MAX`, or the field is misspelt.
     """
     count = template.replicas
     if count is None:
+        # A workload of one pod would be another question than that of as many as were meant.
+        for name in mapping_at(workload.manifest, "spec").keys() - {template.count_field}:
+            if suggestion := nearest(str(name), (template.count_field,), cutoff=MISSPELT):
+                raise ManifestError(f"{workload.location}: spec.{name}: unknown field{suggestion}")
         return default
     if not _is_count(count):
         raise ManifestError(

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from podium.engine.misspelt_fields import misspelt_fields
+from podium.estimator.cluster_objects import Cluster
 from podium.objects.claims import ResourceClaim
 from podium.objects.core import Node, Pod
 from podium.objects.devices import ResourceSlice
@@ -50,6 +51,10 @@ def test_fields_that_podium_does_not_read_are_no_mistakes():
     metadata = {"name": "a", "generateName": "a-", "managedFields": [], "selfLink": ""}
     status = {"containerStatuses": [{"allocatedResourcesStatus": []}], "ephemeralContainerStatuses": [], "podIPs": []}
     assert errors_of(spec, metadata=metadata, status=status) == []
+
+
+def test_the_zone_of_karmadas_clusters_is_no_misspelling_of_their_zones():
+    assert list(misspelt_fields({"spec": {"zone": "z", "zones": ["z"], "region": "r"}}, Cluster)) == []
 
 
 def test_keys_of_maps_are_no_fields():

@@ -212,7 +212,7 @@ def test_what_if_can_use_another_configuration():
     ("steps", "options", "error"),
     [
         ((), {}, "there are no steps"),
-        (({"drian": "n1"},), {}, r"steps\[0\]: expected one of drain, addNodes, scale, remove, apply, config"),
+        (({"drian": "n1"},), {}, r"steps\[0\]\.drian: unknown step; did you mean drain\?"),
         (({"drain": 3},), {}, r"steps\[0\].drain: expected a string"),
         ((), {"drain": "n9"}, "there is no node n9"),
         ((), {"apply": []}, "nothing"),

@@ -184,3 +184,18 @@ def test_each_factor_of_the_number_of_pods_is_checked(field, value):
 def test_malformed_workloads_have_no_templates(spec):
     assert templates_in(_object("apps/v1", "Deployment", **spec)) == []
     assert templates_in(_object("batch.volcano.sh/v1alpha1", "Job", **spec)) == []
+
+
+@pytest.mark.parametrize(("field", "count_field"), [("replica", "replicas"), ("paralelism", "parallelism")])
+def test_a_misspelt_number_of_pods_is_refused(field, count_field):
+    item = LocatedManifest({"kind": "Deployment", "spec": {field: 7, "template": {}}}, "w.yaml: document 1")
+    with pytest.raises(
+        ManifestError, match=rf"w.yaml: document 1: spec\.{field}: unknown field; did you mean {count_field}"
+    ):
+        replicas_of(item, PodTemplate({}, replicas=None, count_field=count_field), default=1)
+
+
+def test_fields_beside_an_absent_number_of_pods_are_no_misspellings():
+    spec = {"replicas": None, "minReplicas": 1, "replicatedJobs": [], "paused": True, "revisionHistoryLimit": 3}
+    item = LocatedManifest({"kind": "Deployment", "spec": spec}, "w.yaml")
+    assert replicas_of(item, PodTemplate({}, replicas=None), default=4) == 4
