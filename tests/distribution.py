@@ -41,6 +41,11 @@ LONGEST: Final = (
     "tests/docs_site/test_site.py",
     "tests/integration/cli/test_config.py",
     "tests/helm/test_chart.py",
+    "tests/provisioned/test_gang_plans.py",
+    "tests/make_room/test_make_room.py",
+    "tests/integration/cli/test_hostile_text.py",
+    "tests/integration/cli/test_mcp.py",
+    "tests/helm/test_rights.py",
 )
 """The files that take longest, which begin first. Many of them have few tests, so that their number does not tell."""
 DIVIDED: Final = frozenset(
