@@ -12,6 +12,8 @@ from podium.framework.contract.filter import TableFilterPlugin
 from podium.lib.clock import Clock
 
 _TURN_S_MAX: Final = 0.005
+_WITH_GAP_S_MAX: Final = 0.02
+"""How long a turn may be if nearly all of it is one gap in which the process may have had no core."""
 
 
 class FilterInterrupted(Exception):  # noqa: N818 - nothing has failed
@@ -32,29 +34,40 @@ class Turn:
     Dry runs share it. They are never interrupted, because it is open only while the attempt itself filters.
     """
 
-    __slots__ = ("_clock", "_ends_s")
+    __slots__ = ("_clock", "_longest_gap_s", "_looked_s", "_opened_s")
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._ends_s: float | None = None
+        self._opened_s: float | None = None
+        self._looked_s = self._longest_gap_s = 0.0
 
     def open(self) -> None:
         """Filter plugins may raise FilterInterrupted from now on, once the turn is over."""
-        self._ends_s = self._clock.monotonic() + _TURN_S_MAX
+        self._opened_s = self._looked_s = self._clock.monotonic()
+        self._longest_gap_s = 0.0
 
     def close(self) -> None:
         """Filter plugins must not raise FilterInterrupted any more."""
-        self._ends_s = None
+        self._opened_s = None
 
     @property
     def is_open(self) -> bool:
         """A filter plugin may let other tasks run."""
-        return self._ends_s is not None
+        return self._opened_s is not None
 
     @property
     def is_over(self) -> bool:
-        """A filter plugin should let other tasks run now."""
-        return self._ends_s is not None and self._clock.monotonic() >= self._ends_s
+        """A filter plugin should let other tasks run now.
+
+        The longest time between two questions does not count, up to a limit: where other processes had the core then, a
+        short search would be interrupted in vain, and wait for all tasks that have become ready meanwhile.
+        """
+        if self._opened_s is None:
+            return False
+        now_s = self._clock.monotonic()
+        self._longest_gap_s, self._looked_s = max(self._longest_gap_s, now_s - self._looked_s), now_s
+        seconds = now_s - self._opened_s
+        return seconds - self._longest_gap_s >= _TURN_S_MAX or seconds >= _WITH_GAP_S_MAX
 
 
 class LongFilterPlugin(TableFilterPlugin):
