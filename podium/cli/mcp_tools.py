@@ -24,7 +24,7 @@ from podium.insight.loading import node_named, pod_named
 from podium.insight.outlook_questions import locate, outlook_of
 from podium.insight.room.make_room import make_room, subject_named
 from podium.insight.steps import Apply, carry_out_steps, read_steps
-from podium.insight.trial import age_of
+from podium.insight.waiting_pods import age_of
 from podium.insight.what_if import outcome_of
 from podium.lib.error_text import cut
 from podium.lib.system_clock import SystemClock

@@ -20,7 +20,7 @@ from podium.engine.manifests import Manifest
 from podium.lib.nearest import MISSPELT, nearest
 
 _REAL: Final = frozenset({"allocatedResourcesStatus", "zone"})
-"""The fields of Kubernetes 1.36 and Karmada 1.18 that are as similar to one that is read, and not read themselves."""
+"""The fields of Kubernetes and Karmada that are as similar to one that is read, and not read themselves."""
 
 
 class _Content(NamedTuple):

@@ -31,8 +31,8 @@ from podium.insight.cluster import Cluster
 from podium.insight.gang_retries import GangRetries
 from podium.insight.moments import Moment, free_on
 from podium.insight.pod_ends import PodEnd, grace_s, job_deadlines, job_reason, pod_end
-from podium.insight.trial import Trial, age_of
-from podium.insight.waiting_pods import WaitingPods
+from podium.insight.trial import Trial
+from podium.insight.waiting_pods import WaitingPods, age_of
 from podium.lib.clock import ManualClock
 from podium.objects.core import Pod
 from podium.objects.resource_types import PODS, RESOURCE_CLAIMS

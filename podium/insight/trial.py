@@ -37,6 +37,7 @@ from podium.framework.contract.cluster_event import ASSIGNED_POD_ADD, ASSIGNED_P
 from podium.insight.cluster import Cluster
 from podium.insight.failed_pods import FailedPods
 from podium.insight.nominations import Nominations
+from podium.insight.waiting_pods import age_of
 from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.core import Node, Pod, PodCondition
 from podium.objects.resource_types import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_CLAIMS, ResourceType
@@ -485,11 +486,6 @@ class Trial:
         for pod in pods:
             self.delete(pod, is_graceful=False)
         self.on_nodes()
-
-
-def age_of(pod: Pod) -> tuple[str, str]:
-    """Return the sort key of pods that enter the queue: the older ones first."""
-    return pod.metadata.creation_timestamp or "9", pod.key
 
 
 def _keeping_order(pod: Pod) -> tuple[bool, str, str]:

@@ -159,6 +159,11 @@ class WaitingPods(FailedPods):
         self._queue.move_all(event, old, new, pre_check)
 
 
+def age_of(pod: Pod) -> tuple[str, str]:
+    """Return the sort key of pods that enter the queue: the older ones first."""
+    return pod.metadata.creation_timestamp or "9", pod.key
+
+
 def _queue_profiles(frameworks: Mapping[str, Framework]) -> list[QueueProfile]:
     return [
         QueueProfile(

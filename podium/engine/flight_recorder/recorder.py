@@ -79,7 +79,7 @@ class FlightRecorder(AttemptObserver):
         self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision, started_s: float, seconds: Seconds
     ) -> None:
         """Record the decision. For most placed pods this calls hardly any function."""
-        meta, scored, diagnosis = cycle.pod.metadata, cycle.scored, cycle.diagnosis
+        meta, scores, diagnosis = cycle.pod.metadata, cycle.scored, cycle.diagnosis
         order, is_placed = cycle.snapshot.order, decision.__class__ is Suggested
         self._sequence += 1
         head = (
@@ -101,11 +101,11 @@ class FlightRecorder(AttemptObserver):
         # As a rule no node was rejected and no score computed for this pod alone, so that little has to be counted.
         if (
             is_placed
-            and scored is not None
-            and scored.history in segment.histories
-            and scored.computed is NONE
-            and scored.extended is None
-            and (scored.rows.base is not None or scored.rows.nbytes <= _COPY_BYTES_MAX)
+            and scores is not None
+            and scores.history in segment.histories
+            and scores.computed is NONE
+            and scores.extended is None
+            and (scores.rows.base is not None or scores.rows.nbytes <= _COPY_BYTES_MAX)
             and order is self._order
             and not diagnosis.rejections
             and not diagnosis.single
@@ -113,10 +113,10 @@ class FlightRecorder(AttemptObserver):
             and meta.uid not in self._bound_s
         ):
             segment.heads.append(head)
-            segment.scored.append(scored)
+            segment.scored.append(scores)
         else:
             self.settle()
-            self._record(head, cycle, scored if is_placed else None, is_placed=is_placed)
+            self._record(head, cycle, scores if is_placed else None, is_placed=is_placed)
             self._make_room()
 
     def on_bound(self, pod: Pod, seconds: Seconds) -> None:
@@ -159,7 +159,7 @@ class FlightRecorder(AttemptObserver):
         # Without names of nodes, attempts are recorded without their scores.
         self._count_max = min(ATTEMPTS_MAX, segment.count + room) if self._names.names else 0
 
-    def _record(self, head: Head, cycle: Cycle, scored: Scored | None, *, is_placed: bool) -> None:
+    def _record(self, head: Head, cycle: Cycle, scores: Scored | None, *, is_placed: bool) -> None:
         """Record and count an attempt of any kind."""
         snapshot, diagnosis = cycle.snapshot, cycle.diagnosis
         if snapshot.order is not self._order and not snapshot.is_fork:
@@ -167,19 +167,19 @@ class FlightRecorder(AttemptObserver):
         ring = self._placed if is_placed else self._rejected
         history: ScoreHistory | None = None
         score_bytes = history_bytes = rejection_bytes = 0
-        if scored is not None:
-            history, score_bytes = scored.history, SCORED_BYTES
+        if scores is not None:
+            history, score_bytes = scores.history, SCORED_BYTES
             history_bytes = 0 if history is None else history.nbytes
-            if scored.rows.base is None:
-                score_bytes += scored.rows.nbytes
-            if scored.computed or scored.extended is not None:
-                score_bytes += _bytes_computed(scored)
+            if scores.rows.base is None:
+                score_bytes += scores.rows.nbytes
+            if scores.computed or scores.extended is not None:
+                score_bytes += _bytes_computed(scores)
         if diagnosis.rejections:
             rejection_bytes = _bytes_rejected(diagnosis)
         # One huge attempt must not push out all others; without its details it is still listed.
         has_details = self._names.names and score_bytes + history_bytes + rejection_bytes <= ring.pending_bytes_max
         if not has_details:
-            scored = history = None
+            scores = history = None
             score_bytes = history_bytes = rejection_bytes = 0
         segment, size = ring.newest, FIXED_BYTES + score_bytes + rejection_bytes
         added_bytes = 0 if history in segment.histories else history_bytes
@@ -194,7 +194,7 @@ class FlightRecorder(AttemptObserver):
         if is_explained and self._keep_diagnosis(segment, cycle, is_rejected=not is_placed):
             size -= rejection_bytes
         segment.heads.append(head)
-        segment.scored.append(scored)
+        segment.scored.append(scores)
         segment.score_bytes += score_bytes
         segment.count, segment.last = position + 1, head[0]
         ring.pending_bytes += size

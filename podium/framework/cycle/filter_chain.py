@@ -211,8 +211,8 @@ class FilterChain:
 
         Up to the first filter that depends on the pods themselves, adding their usage is enough.
         """
-        if (cached := self._cached_beside_nominated()) is not None:
-            positions, rejections = self._filter(cached, rows, positions, self._state, self._snapshot)
+        if (filters := self._cached_beside_nominated()) is not None:
+            positions, rejections = self._filter(filters, rows, positions, self._state, self._snapshot)
             positions, further_rejections = self._filter(self._in_bulk, rows, positions, self._state, self._snapshot)
             return positions, rejections + further_rejections
         if self._counted is None:

@@ -171,9 +171,9 @@ class RowsOfNominations:
             changes = self._changes.since(former._end)
             if changes is not None:
                 return {*changes}
-        known, current = former.by_row, self.by_row
-        differing = [row for row in current if not _are_same(known.get(row, ()), current[row])]
-        return {*differing, *(known.keys() - current.keys())}
+        former_by_row, by_row = former.by_row, self.by_row
+        differing = [row for row in by_row if not _are_same(former_by_row.get(row, ()), by_row[row])]
+        return {*differing, *(former_by_row.keys() - by_row.keys())}
 
 
 def _are_same(former: Sequence[Nomination], current: Sequence[Nomination]) -> bool:

@@ -132,7 +132,7 @@ class CachedFilters:
         """The number of rejected rows, those of nodes that are gone included; None after a plugin failed."""
         self._of_all: tuple[Rows, Rejection | None] | None = None
 
-    def unanswered(self) -> CachedFilters:
+    def without_answers(self) -> CachedFilters:
         """Return a run of the same filters, without verdicts."""
         run = CachedFilters()
         for part in self._parts:

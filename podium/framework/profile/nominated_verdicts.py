@@ -36,7 +36,7 @@ class NominatedVerdicts:
     """
 
     def __init__(self, runs: Iterable[CachedFilters]) -> None:
-        self._runs = [run.unanswered() for run in runs]
+        self._runs = [run.without_answers() for run in runs]
         self._nominations: Nominations | None = None
         self._seen = 0, 0
         # Whether the verdicts on a row hold, and whether those of filters that see no usage do.

@@ -19,7 +19,7 @@ from tests.device_manifests import (
     resource_claim,
     resource_slice,
 )
-from tests.manifests import node, pod
+from tests.manifests import Json, node, pod
 
 ALL = {"allocationMode": "All"}
 GOOD = resource_slice("good", devices(2), node="n2")
@@ -40,9 +40,14 @@ def twice(driver: str = GPU_DRIVER, node: str | None = "n1", pool: str = "bad") 
     ]
 
 
+def admitted_slice(resource_slice: Json) -> Json:
+    """The slice as one that an API server has let in: of a new one podium refuses what API servers do today."""
+    return {**resource_slice, "metadata": {**resource_slice["metadata"], "uid": "admitted"}}
+
+
 CONTRADICTIONS = {
     "a device twice": twice(),
-    "a device twice in a slice": [resource_slice("a", [*devices(1), *devices(1)], node="n1")],
+    "a device twice in a slice": [admitted_slice(resource_slice("a", [*devices(1), *devices(1)], node="n1"))],
     "more slices than announced": [
         resource_slice("a", devices(1), node="n1", pool="bad"),
         resource_slice("b", devices(1, "other"), node="n1", pool="bad"),
