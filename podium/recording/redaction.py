@@ -76,7 +76,7 @@ class Redactor:
     def _pod(self, pod: Pod) -> Pod:
         """Mark the messages of the pod's conditions."""
         conditions = pod.status.conditions
-        if not conditions or not any([condition.message for condition in conditions]):
+        if not conditions or not any(condition.message for condition in conditions):
             return pod
         conditions = tuple(replace(condition, message=self.mark(condition.message)) for condition in conditions)
         return replace(pod, status=replace(pod.status, conditions=conditions))
