@@ -439,7 +439,9 @@ def split_by_subsystem(options: argparse.Namespace) -> None:
     costs, lines = [], []
     for nodes in options.nodes or [subsystems.NODES]:
         for name in names:
-            cost, split = subsystems.measure(subsystems.workload_named(name), nodes, options.pods, binary)
+            cost, split = subsystems.measure(
+                subsystems.workload_named(name), nodes, options.pods, options.repeat, binary
+            )
             costs.append(cost)
             lines += [f"{name}, {nodes:,} nodes, {line}" for line in subsystems.dearest_functions(split, cost.pods)]
             _tell(f"{name}, {nodes:,} nodes: {cost.cpu_ms_per_pod:.3f} CPU ms per pod")

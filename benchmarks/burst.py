@@ -23,8 +23,8 @@ from tests.control_plane.processes import ServerProcess
 
 NODES: Final = (1_000, 5_000)
 PODS: Final = 5_000
-_WARM_UP: Final = 200
-"""Pods bound before the others, so that connections are open and code has run."""
+WARM_UP: Final = 200
+"""The number of pods bound before the others, so that connections are open and code has run."""
 _PODS_PER_S_MIN: Final = 2_000.0
 _P99_S_MAX: Final = 3.0
 # Each look costs the server time: it sends all waits.
@@ -79,7 +79,7 @@ def measure(
 ) -> Iterator[Burst]:
     """Yield each burst as it is done, of as many pods as fit. Raises: StallError, StartError."""
     for nodes in sizes:
-        count = workload.pods_that_fit(nodes, pods + _WARM_UP) - _WARM_UP
+        count = workload.pods_that_fit(nodes, pods + WARM_UP) - WARM_UP
         for _ in range(repeat):
             burst = _burst(nodes, workload, count, binary)
             rate, others_cores = burst.pods_per_s, burst.others_cores
@@ -90,18 +90,18 @@ def measure(
 def _burst(nodes: int, workload: Workload, pods: int, binary: Path) -> Burst:
     with LightServer(binary) as server:
         server.create(map(node, range(nodes)))
-        server.create(workload.objects_before(nodes, pods + _WARM_UP))
+        server.create(workload.objects_before(nodes, pods + WARM_UP))
         podium = start_podium(server)
         process = podium.process
         try:
             wait_ready(podium)
-            server.create(map(workload.pod, range(pods, pods + _WARM_UP)))
-            wait_bound(server, [process], _WARM_UP)
+            server.create(map(workload.pod, range(pods, pods + WARM_UP)))
+            wait_bound(server, [process], WARM_UP)
             wait_quiet(process)
             counts_before = server.statistics().counts
             first = Reading([process], server)
             server.create(map(workload.pod, range(pods)))
-            wait_bound(server, [process], _WARM_UP + pods)
+            wait_bound(server, [process], WARM_UP + pods)
             last = Reading([process], server)
             wait_quiet(process)
             cpu_s = process.cpu_s() - sum(first.podiums_s)
@@ -111,7 +111,7 @@ def _burst(nodes: int, workload: Workload, pods: int, binary: Path) -> Burst:
     return Burst(
         workload=workload.name,
         nodes=nodes,
-        waits_s=waits_s[_WARM_UP:],
+        waits_s=waits_s[WARM_UP:],
         cpu_s=cpu_s,
         events=counts.get("events", 0) - counts_before.get("events", 0),
         conflicts=counts.get("conflicts", 0),

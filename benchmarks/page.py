@@ -108,9 +108,10 @@ own metric, of which kube-scheduler drops what it cannot record in time. Medians
 """
 _HOW_SUBSYSTEMS = """\
 podium's CPU time from the creation of pods until it is quiet, Events included, on the light API server of the section
-below, split by which code runs: a timer of CPU time interrupts the process every millisecond. What reads an answer has
-no caller, so it is a part of its own, as is the decryption of all that is received, watches included. The last row is
-what `scheduler_scheduling_algorithm_duration_seconds` tells of the run without the sampler.
+below, after 200 other pods of the same kind. The parts are split by which code runs, in a run of their own: a timer of
+CPU time interrupts the process every millisecond. What reads an answer has no caller, so it is a part of its own, as is
+the decryption of all that is received, watches included. What was measured without the sampler, and the p99 of a
+decision (`scheduler_scheduling_algorithm_duration_seconds`, by the clock), are the medians of three other runs.
 """
 _HOW_BURSTS = """\
 Plain pods that are created at once, on a light API server in another process that stores, binds and streams watches as

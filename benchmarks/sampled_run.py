@@ -1,6 +1,6 @@
-"""podium as `podium run` starts it, whose CPU time is split by subsystem from the first scheduled pod until SIGTERM.
+"""podium as `podium run` starts it, whose CPU time is split by subsystem from the signal `BEGIN` until SIGTERM.
 
-Run as a program: `python -m benchmarks.sampled_run OUTPUT [options of podium run]`. Start-up and sync are left out.
+Run as a program: `python -m benchmarks.sampled_run OUTPUT [options of podium run]`.
 
 A timer of CPU time interrupts the process; the time since the last interruption belongs to the subsystem of the code
 that runs then. So the parts add up to the CPU time of the process, however long a call in C delays an interruption.
@@ -20,9 +20,8 @@ from typing import Final
 
 import msgspec
 
-from benchmarks.subsystems import GARBAGE, Split, subsystem_of
+from benchmarks.subsystems import BEGIN, GARBAGE, Split, subsystem_of
 from podium.cli import run
-from podium.daemon.app import App
 
 _INTERVAL_S: Final = 0.001
 _FRAMES_MAX: Final = 60
@@ -86,29 +85,15 @@ class Sampler:
         self._functions[subsystem, f"{key[0]}:{key[1]}" if key else ""] += seconds
 
 
-class SampledApp(App):
-    """Begins to sample when everything is in sync."""
-
-    sampler = Sampler()
-
-    async def run(self, on_start: Callable[[], None] = lambda: None) -> None:
-        def started_with_sampler() -> None:
-            on_start()
-            self.sampler.start()
-
-        await super().run(started_with_sampler)
-
-
 def main() -> None:
     """Write the split when podium has ended."""
-    import podium.daemon.app as app
-
     output, *options = sys.argv[1:]
-    app.App = SampledApp  # type: ignore[misc]  # the command imports it when it runs
+    sampler = Sampler()
+    signal.signal(BEGIN, lambda *_: sampler.start())
     try:
         run.command.main(options, standalone_mode=False)
     finally:
-        Path(output).write_bytes(msgspec.json.encode(SampledApp.sampler.stop()))
+        Path(output).write_bytes(msgspec.json.encode(sampler.stop()))
 
 
 if __name__ == "__main__":

@@ -6,18 +6,21 @@ only sends a request belongs to whoever asked for it; what reads an answer has n
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Final
 
 import msgspec
 from rich.table import Table
 
-from benchmarks.burst import wait_bound, wait_rejected
+from benchmarks.burst import WARM_UP, wait_bound, wait_rejected
 from benchmarks.endpoints import ALGORITHM, Histogram, get, histogram, wait_ready
 from benchmarks.light_server import LightServer
 from benchmarks.nodes import node
@@ -64,6 +67,8 @@ GOALS_MS: Final[Mapping[str, float]] = {
     "devices": 2.0,
     UNSCHEDULABLE.name: 0.3,
 }
+BEGIN: Final = signal.SIGRTMIN
+"""Tells the sampler to begin."""
 _MISSING_MAX: Final = 0.05
 _DECISION_P99_MS_MAX: Final = 5.0
 
@@ -171,10 +176,13 @@ def workload_named(name: str) -> Workload:
     return UNSCHEDULABLE if name == UNSCHEDULABLE.name else WORKLOADS[name]
 
 
-def measure(workload: Workload, nodes: int, pods: int | None, binary: Path) -> tuple[Cost, Split]:
-    """Bind a backlog twice on the light API server: as it is, and with the sampler. Raises: StallError, StartError."""
-    count = workload.pods_that_fit(nodes, pods)
-    plain_s, decisions = _run(workload, nodes, count, binary, ())
+def measure(workload: Workload, nodes: int, pods: int | None, repeat: int, binary: Path) -> tuple[Cost, Split]:
+    """Bind a backlog on the light API server: several times as it is, and once with the sampler.
+
+    Raises: StallError, StartError.
+    """
+    count = workload.pods_that_fit(nodes, (pods or workload.pods) + WARM_UP) - WARM_UP
+    runs = [_run(workload, nodes, count, binary, ()) for _ in range(repeat)]
     with TemporaryDirectory() as directory:
         output = Path(directory) / "split.json"
         _run(workload, nodes, count, binary, (sys.executable, "-m", "benchmarks.sampled_run", str(output)))
@@ -184,8 +192,8 @@ def measure(workload: Workload, nodes: int, pods: int | None, binary: Path) -> t
         workload=workload.name,
         nodes=nodes,
         pods=count,
-        cpu_ms_per_pod=plain_s / count * 1e3,
-        decision_p99_ms=decisions.quantile(0.99) * 1e3,
+        cpu_ms_per_pod=median(cpu_s for cpu_s, _ in runs) / count * 1e3,
+        decision_p99_ms=median(decisions.quantile(0.99) for _, decisions in runs) * 1e3,
         sampled_ms_per_pod=split.cpu_s / count * 1e3,
         parts_ms=parts_ms,
     )
@@ -194,22 +202,27 @@ def measure(workload: Workload, nodes: int, pods: int | None, binary: Path) -> t
 
 def _run(workload: Workload, nodes: int, pods: int, binary: Path, command: Sequence[str]) -> tuple[float, Histogram]:
     """Return podium's CPU time from the creation of the pods until it is quiet, Events included, and its decisions."""
+    wait = wait_rejected if workload is UNSCHEDULABLE else wait_bound
     with LightServer(binary) as server:
         server.create(map(node, range(nodes)))
-        server.create(workload.objects_before(nodes, pods))
+        server.create(workload.objects_before(nodes, pods + WARM_UP))
         scheduler = start_podium(server, None, workload.scheduler_flags, *([command] if command else []))
         process = scheduler.process
         try:
             wait_ready(scheduler)
+            server.create(map(workload.pod, range(pods, pods + WARM_UP)))
+            wait(server, [process], WARM_UP)
             wait_quiet(process)
-            before_s = process.cpu_s()
+            if command:
+                os.kill(process.pid, BEGIN)
+            before_s, page = process.cpu_s(), get(scheduler, "/metrics")
             server.create(map(workload.pod, range(pods)))
-            (wait_rejected if workload is UNSCHEDULABLE else wait_bound)(server, [process], pods)
+            wait(server, [process], WARM_UP + pods)
             wait_quiet(process)
-            cpu_s = process.cpu_s() - before_s
-            return cpu_s, histogram(get(scheduler, "/metrics"), ALGORITHM)
+            cpu_s, later_page = process.cpu_s() - before_s, get(scheduler, "/metrics")
         finally:
             process.stop()
+    return cpu_s, histogram(later_page, ALGORITHM).since(histogram(page, ALGORITHM))
 
 
 def checks(costs: Iterable[Cost]) -> Iterator[Check]:
