@@ -124,10 +124,10 @@ _HOW_SHARDS = """\
 The burst of the section above, with one, two and three members of a group (`podium run --shards`, nodes divided one by
 one). "Pods per CPU second of the busiest" is the rate that the group would have with a core for each member and one for
 the server; every member gets all pods and nodes, which does not divide. Start-up, the division of the nodes and their
-events are over before the pods are created, and so not counted; Leases and idle wake-ups until all is quiet are. To
-receive and skim the two events of another member's pod in batches costs a twentieth of binding one, which would allow
-2.7 times with three members. Events that come one by one wake each member for each, which costs several times that, and
-smaller batches of its own pods make these dearer. Afterwards 200 more pods are created ten at a
+events are over before the pods are created, and so not counted; Leases and idle wake-ups until all is quiet are.
+Events that come one by one wake each member for each, and smaller batches of its own pods make these dearer: this, and
+what it takes to receive and skim others' pods, is why three members are not three times as fast. Afterwards 200 more
+pods are created ten at a
 time beside `podium shadow`, which says how many a single scheduler of all nodes would have put on a node of a higher
 score ("elsewhere"); with one member these are nodes that the search of a part of the nodes missed. Medians.
 """
