@@ -106,9 +106,12 @@ class AllocatedDevices:
 
     def is_dedicated(self, device: DeviceID) -> bool:
         """Return True if a claim holds the device exclusively."""
-        if device in self._dedicated or (self._unclear and self._may_be_held(device)):
-            return True
-        return self._base is not None and self._base.is_dedicated(device)
+        layer: AllocatedDevices | None = self
+        while layer is not None:
+            if device in layer._dedicated or (layer._unclear and layer._may_be_held(device)):
+                return True
+            layer = layer._base
+        return False
 
     def is_allocated(self, device: DeviceID) -> bool:
         """Return True if any claim holds the device or a share of it."""

@@ -9,7 +9,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, Sequence
 from random import Random
-from typing import Any, Final
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from podium.devices.allocated import AllocatedDevices
 from podium.devices.choices import Choices
@@ -22,8 +25,8 @@ from podium.devices.requests import ClaimData, GetClass, RequestReader
 from podium.devices.results import allocation_of
 from podium.devices.search import Search
 from podium.devices.step_budget import STEPS_MAX, StepBudget
+from podium.devices.valid_answers import ClusterNodes, RowAnswers
 from podium.objects.claims import AllocationResult, ResourceClaim
-from podium.objects.core import Node
 
 _ANSWERS_MAX: Final = 64
 
@@ -94,19 +97,16 @@ class Allocator:
         return answer
 
     def cached_answers(
-        self, claims: Sequence[ResourceClaim], rows: Sequence[int], nodes: Sequence[Node | None]
-    ) -> list[Any]:
-        """Return the answer of `allocate` on each of the rows' nodes; None where no valid answer is cached.
+        self, claims: Sequence[ResourceClaim], rows: NDArray[np.intp], cluster: ClusterNodes
+    ) -> RowAnswers | None:
+        """Return the cached answers of `allocate` on the rows' nodes; None if answers are not cached.
 
         Hundreds of nodes are asked for each pod, and a pod of the same kind has asked most of them before.
-
-        Args:
-            nodes: the node of each row of the cluster.
         """
         if self._questions is None:
-            return [None] * len(rows)
+            return None
         question = self._question(self._questions, claims)
-        return self._questions.valid_answers(question, self._inventory, self._allocated).of_rows(rows, nodes)
+        return self._questions.valid_answers(question, self._inventory, self._allocated).of_rows(rows, cluster)
 
     def _question(self, questions: Questions, claims: Sequence[ResourceClaim]) -> Question:
         query = self._query

@@ -216,8 +216,12 @@ def is_plain(device: Device) -> bool:
     attributes, capacity = device.attributes or {}, device.capacity or {}
     texts = [*attributes, *capacity]
     for attribute in attributes.values():
-        if any(
-            values is not None for values in (attribute.ints, attribute.bools, attribute.strings, attribute.versions)
+        # Without a generator: this runs for every attribute of every device.
+        if (
+            attribute.ints is not None
+            or attribute.bools is not None
+            or attribute.strings is not None
+            or attribute.versions is not None
         ):
             return False
         if attribute.int_value is not None or attribute.bool_value is not None:

@@ -54,6 +54,12 @@ class UnschedulablePods:
     def push(self, info: QueuedPodInfo) -> None:
         """Add the pod, or update its object and rejector plugins."""
         key = info.key
+        alike = self._class_of.get(key)
+        if alike is not None and len(alike.pods) > 1 and self._stays_in(alike, info):
+            # As if it had been removed: it is the last of its class, and of all, from now on.
+            del alike.pods[key], self._class_of[key]
+            alike.pods[key], self._class_of[key] = info, alike
+            return
         self.remove(key)
         identity = self._identity(info)
         alike = self._classes.get(identity)
@@ -97,11 +103,30 @@ class UnschedulablePods:
             classes.update(self._by_rejector.get(plugin, ()))
         return list(classes.values())
 
+    def _stays_in(self, alike: AlikePods, info: QueuedPodInfo) -> bool:
+        """Return whether the pod's class is still this one; False also where only `_identity` can tell.
+
+        Cheaper than a new identity: each event that concerns many gated pods pushes them all again.
+        """
+        spec_id, namespace, unschedulable, pending, gating_plugin, labels = alike.identity
+        pod = info.pod
+        return (
+            spec_id == id(pod.spec)
+            and gating_plugin == info.gating_plugin
+            and unschedulable == info.unschedulable_plugins
+            and pending == info.pending_plugins
+            and namespace == pod.metadata.namespace
+            and not labels
+            and not self._are_labels_read(info)
+        )
+
+    def _are_labels_read(self, info: QueuedPodInfo) -> bool:
+        readers = self.label_readers.get(info.pod.spec.scheduler_name, _NO_PLUGINS)
+        return not (readers.isdisjoint(info.unschedulable_plugins) and readers.isdisjoint(info.pending_plugins))
+
     def _identity(self, info: QueuedPodInfo) -> _ClassKey:
         pod, unschedulable, pending = info.pod, frozenset(info.unschedulable_plugins), frozenset(info.pending_plugins)
-        readers = self.label_readers.get(pod.spec.scheduler_name, _NO_PLUGINS)
-        sees_labels = not (readers.isdisjoint(unschedulable) and readers.isdisjoint(pending))
-        labels = frozenset(pod.metadata.labels.items()) if sees_labels else frozenset[tuple[str, str]]()
+        labels = frozenset(pod.metadata.labels.items()) if self._are_labels_read(info) else frozenset[tuple[str, str]]()
         # By id, since replicas share their spec, which an entry keeps alive. A group is like no other: its pods differ.
         of = info if isinstance(info, QueuedPodGroupInfo) else pod.spec
         return id(of), pod.metadata.namespace, unschedulable, pending, info.gating_plugin, labels

@@ -116,8 +116,9 @@ class FlightRecorder(AttemptObserver):
             segment.scored.append(scores)
         else:
             self.settle()
-            self._record(head, cycle, scores if is_placed else None, is_placed=is_placed)
-            self._make_room()
+            if is_placed or not self._repeat(head, cycle):
+                self._record(head, cycle, scores if is_placed else None, is_placed=is_placed)
+                self._make_room()
 
     def on_bound(self, pod: Pod, seconds: Seconds) -> None:
         """Record that the pod was bound."""
@@ -131,12 +132,16 @@ class FlightRecorder(AttemptObserver):
         if pod.uid in self._open:
             ring, segment, position = self._open.pop(pod.uid)
             ring.end(segment, position, _NUMBER_OF[result], seconds, message[:_MESSAGE_MAX])
-            self._make_room()
+            if ring is self._placed:
+                self._make_room()
 
     def settle(self) -> None:
         """Count the attempts that were only appended, and record which pods were bound."""
         ring, segment, bound_s = self._placed, self._placed.newest, self._bound_s
-        first, segment.count = segment.count, len(segment.heads)
+        first = segment.count
+        if first == len(segment.heads) and not bound_s:
+            return
+        segment.count = len(segment.heads)
         score_bytes = (segment.count - first) * SCORED_BYTES
         for position in range(first, segment.count):
             self._open[segment.heads[position][UID]] = ring, segment, position
@@ -158,6 +163,29 @@ class FlightRecorder(AttemptObserver):
         room = (ring.pending_bytes_max - ring.pending_bytes) // (FIXED_BYTES + SCORED_BYTES + _COPY_BYTES_MAX)
         # Without names of nodes, attempts are recorded without their scores.
         self._count_max = min(ATTEMPTS_MAX, segment.count + room) if self._names.names else 0
+
+    def _repeat(self, head: Head, cycle: Cycle) -> bool:
+        """Record an attempt at a replica of a pod that was rejected for the same reasons; False if it is none."""
+        ring, segment = self._rejected, self._rejected.newest
+        # Such an attempt takes little, and nothing of the room for placed pods.
+        if (
+            not 0 < segment.count < ATTEMPTS_MAX
+            or cycle.snapshot.order is not self._order
+            or ring.pending_bytes + FIXED_BYTES > ring.pending_bytes_max
+            or (number := self._number_of_same(cycle.pod, cycle.diagnosis)) < 0
+        ):
+            return False
+        segment.diagnosis_of[segment.count] = number
+        self._append(ring, head, None)
+        ring.pending_bytes += FIXED_BYTES
+        return True
+
+    def _append(self, ring: Ring, head: Head, scores: Scored | None) -> None:
+        segment = ring.newest
+        self._open[head[UID]] = ring, segment, segment.count
+        segment.heads.append(head)
+        segment.scored.append(scores)
+        segment.count, segment.last = segment.count + 1, head[0]
 
     def _record(self, head: Head, cycle: Cycle, scores: Scored | None, *, is_placed: bool) -> None:
         """Record and count an attempt of any kind."""
@@ -189,16 +217,12 @@ class FlightRecorder(AttemptObserver):
         if added_bytes:
             segment.histories.add(history)
             size += added_bytes
-        position = segment.count
         is_explained = has_details and (diagnosis.rejections or diagnosis.single or not is_placed)
         if is_explained and self._keep_diagnosis(segment, cycle, is_rejected=not is_placed):
             size -= rejection_bytes
-        segment.heads.append(head)
-        segment.scored.append(scores)
+        self._append(ring, head, scores)
         segment.score_bytes += score_bytes
-        segment.count, segment.last = position + 1, head[0]
         ring.pending_bytes += size
-        self._open[head[UID]] = ring, segment, position
 
     def _keep_diagnosis(self, segment: Segment, cycle: Cycle, *, is_rejected: bool) -> bool:
         """Keep why nodes were rejected; return whether a replica of the pod was rejected for the same reasons."""
@@ -207,20 +231,19 @@ class FlightRecorder(AttemptObserver):
         if not is_known:
             number = len(segment.diagnoses)
             segment.diagnoses.append(cycle.diagnosis)
+            if is_rejected:
+                self._last_rejected[id(cycle.pod.spec)] = cycle.pod.spec, number
         segment.diagnosis_of[segment.count] = number
         return is_known
 
     def _number_of_same(self, pod: Pod, diagnosis: Diagnosis) -> int:
         """Return the number of an equal diagnosis of a replica; -1 if no replica has one yet."""
         # The entries hold numbers of this segment, and the spec, so that its id cannot be that of another.
-        segment, spec = self._rejected.newest, pod.spec
-        if not segment.count:
+        diagnoses = self._rejected.newest.diagnoses
+        if not diagnoses:
             self._last_rejected.clear()
-        entry = self._last_rejected.get(id(spec))
-        if entry is not None and _is_same(segment.diagnoses[entry[1]], diagnosis):
-            return entry[1]
-        self._last_rejected[id(spec)] = spec, len(segment.diagnoses)
-        return -1
+        entry = self._last_rejected.get(id(pod.spec))
+        return entry[1] if entry is not None and _is_same(diagnoses[entry[1]], diagnosis) else -1
 
     def _seal(self, ring: Ring) -> None:
         ring.seal()
@@ -270,7 +293,7 @@ def _is_same(first: Diagnosis, second: Diagnosis) -> bool:
     return (
         not first.single
         and not second.single
-        and first.absent == second.absent
+        and (first.absent is second.absent or first.absent == second.absent)
         and len(first.rejections) == len(second.rejections)
         and all(_are_same(a, b) for a, b in zip(first.rejections, second.rejections, strict=True))
     )

@@ -13,7 +13,7 @@ import numpy as np
 
 from podium.cluster import IntArray
 from podium.framework.contract.status import Code, Status
-from podium.framework.profile.rejection import Rejection
+from podium.framework.profile.rejection import Rejection, none_available
 
 NO_REASON = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 """The status of nodes that were not examined."""
@@ -128,6 +128,12 @@ class Diagnosis:
                 return rejection.meanings[int(rejection.verdicts[positions[0]])]
         return self.absent
 
+    def of_all(self, node_count: int) -> Rejection | None:
+        """Return the rejection of all nodes, if a single one says all there is to say."""
+        if len(self.rejections) != 1 or self.single or len(self.rejections[0].rows) != node_count:
+            return None
+        return self.rejections[0]
+
     def reasons(self, node_count: int) -> dict[str, int]:
         """Return on how many nodes each reason holds."""
         reasons: dict[str, int] = defaultdict(int)
@@ -160,17 +166,14 @@ class FitError:
     def message(self) -> str:
         """The text that ends in the pod's condition and Event."""
         diagnosis = self.diagnosis
+        rejection = diagnosis.of_all(self.node_count)
         if diagnosis.pre_filter_message:
             text = f"0/{self.node_count} nodes are available: {diagnosis.pre_filter_message}."
+        elif rejection is not None:
+            text = rejection.text
         else:
             text = none_available(self.node_count, diagnosis.reasons(self.node_count))
         return f"{text} {self.post_filter_message}" if self.post_filter_message else text
-
-
-def none_available(node_count: int, reasons: Mapping[str, int]) -> str:
-    """Return the text that says on how many of the nodes each reason holds."""
-    lines = sorted(f"{count} {reason}" for reason, count in reasons.items() if count)
-    return f"0/{node_count} nodes are available:" + (f" {', '.join(lines)}." if lines else "")
 
 
 def rejected_on(row: int, status: Status) -> FitError:

@@ -23,12 +23,13 @@ class Rejection:
     Shape: `verdicts` and `rows` are of one length; `meanings` holds at least these verdicts.
     """
 
-    __slots__ = ("_counts", "_reasons", "meanings", "rows", "verdicts")
+    __slots__ = ("_counts", "_reasons", "_text", "meanings", "rows", "verdicts")
 
     def __init__(self, rows: Rows, verdicts: IntArray, meanings: Mapping[int, Status]) -> None:
         self.rows, self.verdicts, self.meanings = rows, verdicts, meanings
         self._counts: tuple[tuple[int, int], ...] | None = None
         self._reasons: Mapping[str, int] | None = None
+        self._text: str | None = None
 
     @classmethod
     def of(cls, rows: Rows, verdicts: IntArray, explain: Explain) -> Rejection:
@@ -60,6 +61,13 @@ class Rejection:
             self._reasons = reasons
         return self._reasons
 
+    @property
+    def text(self) -> str:
+        """The text that says that none of the rows is available, for a rejection of all nodes. Computed once."""
+        if self._text is None:
+            self._text = none_available(len(self.rows), self.reasons)
+        return self._text
+
     def by_row(self) -> Iterator[tuple[int, Status]]:
         """Yield each row and its status."""
         for row, verdict in zip(self.rows.tolist(), self.verdicts.tolist(), strict=True):
@@ -90,6 +98,12 @@ class Rejection:
 def same_for_all(rows: Rows, status: Status) -> Rejection:
     """Return the rejection of all these rows with one status."""
     return Rejection.of(rows, np.ones(len(rows), np.int64), lambda _: status)
+
+
+def none_available(node_count: int, reasons: Mapping[str, int]) -> str:
+    """Return the text that says on how many of the nodes each reason holds."""
+    lines = sorted(f"{count} {reason}" for reason, count in reasons.items() if count)
+    return f"0/{node_count} nodes are available:" + (f" {', '.join(lines)}." if lines else "")
 
 
 def _count_verdicts(verdicts: IntArray) -> tuple[tuple[int, int], ...]:

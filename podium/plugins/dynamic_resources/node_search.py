@@ -6,7 +6,7 @@ Source: kubernetes v1.36.2 and v1.37.2, pkg/scheduler/framework/plugins/dynamicr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from podium.devices import AllocationError, BrokenPoolError, Refusal, StepsExcee
 from podium.devices.availability import is_bound_or_may_be
 from podium.devices.extended_resources import RequestMapping
 from podium.devices.interruptible import Interruptible
+from podium.devices.valid_answers import RowAnswers
 from podium.framework import contract as fwk
 from podium.lib.clock import Clock
 from podium.objects.claims import AllocationResult, ResourceClaim
@@ -45,20 +46,19 @@ class NodeSearch:
         numbers: IntArray = np.zeros(len(rows), np.int64)
         # Most pods with claims need devices and nothing else, and then a node needs no view of its own.
         has_short_way = pod_devices.needs_devices_only and not pod_devices.ways_max
-        row_list = rows.tolist()
-        cached_answers: list[Any] = [None] * len(row_list)
+        cached: RowAnswers | None = None
         if has_short_way and pod_devices.allocator is not None and pod_devices.error is None:
-            cached_answers = pod_devices.allocator.cached_answers(pod_devices.fresh, row_list, snapshot.nodes)
-            pod_devices.note_answers(snapshot.row_of, row_list, cached_answers)
-        # Hundreds of nodes are asked, and most have devices by a cached answer.
-        without_devices = [
-            (position, answer) for position, answer in enumerate(cached_answers) if answer.__class__ is not tuple
-        ]
-        for position, answer in without_devices:
-            if answer is not None:
+            cached = pod_devices.allocator.cached_answers(pod_devices.fresh, rows, snapshot)
+        positions: Rows = np.arange(len(rows))
+        if cached is not None:
+            pod_devices.note_answers(snapshot, rows, cached.answers)
+            # Hundreds of nodes are asked, and most have devices by a cached answer.
+            positions = (~cached.are_allocations).nonzero()[0]
+        for position in positions.tolist():
+            if cached is not None and (answer := cached.answers[position]) is not None:
                 numbers[position] = pod_devices.number_of(_REFUSED[answer])
                 continue
-            row = row_list[position]
+            row = int(rows[position])
             status = pod_devices.error
             if status is None:
                 try:

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
+import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
-from podium.cluster import IntArray
+from podium.cluster import IntArray, Rows, Snapshot
 from podium.devices import Allocator
 from podium.devices.extended_resources import RequestMapping
 from podium.devices.interruptible import Interruptible
@@ -86,7 +88,7 @@ class PodDevices:
     pending: dict[int, AllocationResult] = field(default_factory=dict)
     unavailable: set[int] = field(default_factory=set)
     by_node: dict[str, NodeDevices] = field(default_factory=dict)
-    cached_answers: dict[int, object] = field(default_factory=dict)
+    cached_answers: NDArray[np.object_] = field(default_factory=lambda: np.empty(0, np.object_))
     row_of: Mapping[str, int] = field(default_factory=dict)
     ways_max: int = 0
     ways: dict[str, list[NodeDevices]] = field(default_factory=dict)
@@ -129,15 +131,20 @@ class PodDevices:
         results = iter(fresh)
         return tuple(self.pending.get(index) or next(results) for index in self.indexes_to_allocate)
 
-    def note_answers(self, row_of: Mapping[str, int], rows: Sequence[int], answers: Sequence[object]) -> None:
+    def note_answers(self, snapshot: Snapshot, rows: Rows, answers: NDArray[np.object_]) -> None:
         """Note the cached answers of these rows. Only those on the chosen node are ever read."""
-        self.row_of = row_of
-        self.cached_answers.update(zip(rows, answers, strict=True))
+        self.row_of = snapshot.row_of
+        missing = len(snapshot.nodes) - len(self.cached_answers)
+        if missing > 0:
+            self.cached_answers = np.append(self.cached_answers, np.full(missing, None, np.object_))
+        self.cached_answers[rows] = answers
 
     def devices_on(self, node_name: str) -> NodeDevices | None:
         """Return the devices on a node; None if the node has not passed or the pod needs none there."""
-        on_node, row = self.by_node.get(node_name), self.row_of.get(node_name, -1)
-        if on_node is None and isinstance(results := self.cached_answers.get(row), tuple):
+        on_node = self.by_node.get(node_name)
+        row = self.row_of.get(node_name, -1) if on_node is None else -1
+        # A node that was added since then has no answer.
+        if 0 <= row < len(self.cached_answers) and isinstance(results := self.cached_answers[row], tuple):
             on_node = self.by_node[node_name] = NodeDevices(results)
         return on_node
 

@@ -14,13 +14,15 @@ from typing import Final
 from podium.cluster import Snapshot
 from podium.config import Extender
 from podium.framework import contract as fwk
-from podium.framework.cycle.diagnosis import Diagnosis, none_available
+from podium.framework.cycle.diagnosis import Diagnosis
 from podium.framework.cycle.extenders import narrow_by_extenders
 from podium.framework.preemption.candidates import Candidate, Candidates, Importance
 from podium.framework.preemption.victims import NO_VICTIMS
+from podium.framework.profile.rejection import none_available
 from podium.objects.core import Pod
 
 _NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"
+_CLEARED: Final = fwk.PostFilterResult("")
 _NO_CANDIDATE: Final = "no candidate node for preemption"
 
 
@@ -69,11 +71,11 @@ def no_help(
         without_victims: the number of nodes without pods of lower priority, whose dry run would find no victim.
     """
     if not rejections and not without_victims:
-        return fwk.PostFilterResult(""), _no_help_anywhere(len(snapshot), prefix)
+        return _CLEARED, _no_help_anywhere(len(snapshot), prefix)
     reasons = Diagnosis(single=dict(rejections)).reasons(len(rejections))
     reasons[NO_VICTIMS.message] += without_victims
     reasons[_NOT_HELPFUL] += len(snapshot) - without_victims - len(rejections)
-    return fwk.PostFilterResult(""), fwk.unschedulable(prefix + none_available(len(snapshot), reasons))
+    return _CLEARED, fwk.unschedulable(prefix + none_available(len(snapshot), reasons))
 
 
 @lru_cache(maxsize=64)

@@ -54,7 +54,7 @@ DEVICES_CALLS_MAX = 1100
 """As many for a pod with a claim for devices, on a tenth of the nodes."""
 PREEMPTION_CALLS_MAX = 1190
 """As many for a pod that finds victims, while others have found theirs."""
-REJECTION_CALLS_MAX = 230
+REJECTION_CALLS_MAX = 216
 """As many for a pod that fits nowhere, after others of its kind, with the text of its condition."""
 QUEUE_CALLS_MAX = 99
 """As many for a pod's way through the queue, with the reading of how long it took."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from podium.devices import AllocatedDevices, AllocationError, Allocator, Inventory
 from podium.devices.questions import Questions
+from podium.lib.change_log import ChangeLog
 from podium.objects.core import Node
 from podium.objects.devices import ResourceSlice
 from podium.objects.meta import ObjectMeta
@@ -31,6 +34,27 @@ def node_with(name: str, labels: Mapping[str, str]) -> Node:
     return Node(metadata=ObjectMeta(name=name, labels=labels))
 
 
+@dataclass
+class NodesByRow:
+    """The nodes of a cluster."""
+
+    nodes: list[Node | None]
+    node_changes: ChangeLog[int]
+
+    def replace(self, row: int, node: Node | None) -> None:
+        self.nodes[row] = node
+        self.node_changes.append(row)
+
+
+def cached_answers(allocator: Allocator, claims: Any, nodes: NodesByRow) -> list[Any]:
+    """The cached answers of all nodes."""
+    cached = allocator.cached_answers(claims, np.arange(len(nodes.nodes)), nodes)
+    assert cached is not None
+    answers, are_allocations = cached
+    assert are_allocations.tolist() == [isinstance(answer, tuple) for answer in answers]
+    return [*answers]
+
+
 class Cluster:
     """Nodes with devices that come and go, and are allocated and freed."""
 
@@ -42,7 +66,7 @@ class Cluster:
         self.allocated = AllocatedDevices(self.base)
         self.held: list[tuple[AllocatedDevices, Any]] = []
         self.questions = Questions()
-        self.nodes: list[Node | None] = [node_with(name, {"zone": "a"}) for name in NODES]
+        self.nodes = NodesByRow([node_with(name, {"zone": "a"}) for name in NODES], ChangeLog())
         for _ in range(6):
             self.change_slice()
 
@@ -71,15 +95,15 @@ class Cluster:
 
     def change_labels(self) -> None:
         row = self.random.randrange(len(NODES))
-        self.nodes[row] = node_with(NODES[row], {"zone": self.random.choice("ab")})
+        self.nodes.replace(row, node_with(NODES[row], {"zone": self.random.choice("ab")}))
 
     def replace_node(self) -> None:
         """Have a newer state of a node with the same labels."""
         row = self.random.randrange(len(NODES))
-        self.nodes[row] = node_with(NODES[row], self.labels(row))
+        self.nodes.replace(row, node_with(NODES[row], self.labels(row)))
 
     def labels(self, row: int) -> Mapping[str, str]:
-        node = self.nodes[row]
+        node = self.nodes.nodes[row]
         assert node is not None
         return node.metadata.labels
 
@@ -100,7 +124,7 @@ class Cluster:
 
     def cached_answers(self, claims: Any) -> list[Any]:
         allocator = Allocator(self.inventory, CLASSES.get, self.allocated, Random(1), 0, self.questions)
-        return allocator.cached_answers(claims, range(len(NODES)), self.nodes)
+        return cached_answers(allocator, claims, self.nodes)
 
     def answers(self, row: int, claims: Any) -> list[Any]:
         """As found anew, and as kept."""

@@ -188,6 +188,38 @@ def test_replicas_that_are_rejected_alike_share_their_verdicts():
     assert all(len(recorder.details(attempt).rejections) == 5000 for attempt in recorder.newest_first(name="web-7"))
 
 
+def test_replicas_that_are_rejected_differently_keep_their_own_reasons():
+    recorder, spec = FlightRecorder(MEMORY_BYTES_MIN), pod("web").spec
+    shared = rejection([0, 1, 2], FULL)
+    for number, part in enumerate([shared, shared, rejection([0, 1, 2], TAINTED), shared, rejection([0, 1], FULL)]):
+        replica = numbered_pod(number)
+        reject(recorder, THREE, type(replica)(metadata=replica.metadata, spec=spec), part)
+    kept = [recorder.details(attempt).rejections for attempt in recorder.newest_first()]
+    full, tainted = (FULL.plugin, FULL.message), (TAINTED.plugin, TAINTED.message)
+    nodes = ("n0", "n1", "n2")
+    assert kept[::-1] == [
+        dict.fromkeys(nodes, full),
+        dict.fromkeys(nodes, full),
+        dict.fromkeys(nodes, tainted),
+        dict.fromkeys(nodes, full),
+        dict.fromkeys(nodes[:2], full),
+    ]
+
+
+def test_replica_is_recorded_after_an_attempt_that_is_too_large_for_its_details():
+    recorder, spec = FlightRecorder(MEMORY_BYTES_MIN), pod("web").spec
+    # With rows that repeat, so that it takes no names of thousands of nodes.
+    small, large = rejection([0], FULL), rejection([0, 1, 2] * 4000, FULL)
+    first, last = (type(item)(metadata=item.metadata, spec=spec) for item in (numbered_pod(1), numbered_pod(3)))
+    reject(recorder, THREE, first, small)
+    seal(recorder)
+    reject(recorder, THREE, pod("large"), large)
+    reject(recorder, THREE, last, small)
+    kept = {attempt.name: recorder.details(attempt).rejections for attempt in recorder.newest_first()}
+    assert kept["large"] == {}
+    assert kept["web-3"] == {"n0": (FULL.plugin, FULL.message)}
+
+
 def test_scheduled_pods_do_not_displace_the_only_attempt_at_a_pending_one():
     recorder = FlightRecorder(MEMORY_BYTES_MIN)
     reject(recorder, THREE, pod("pending"), rejection([0, 1, 2], FULL))

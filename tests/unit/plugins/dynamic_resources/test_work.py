@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -41,11 +42,15 @@ def calls(work: Callable[[], object]) -> int:
         nonlocal count
         count += event in ("call", "c_call") and frame.f_code.co_filename.startswith(_SOURCES)
 
+    # Finalizers of what earlier tests have left behind would count, too.
+    gc.collect()
+    gc.disable()
     sys.setprofile(note)
     try:
         work()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return count
 
 
