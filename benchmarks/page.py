@@ -127,9 +127,9 @@ the server; every member gets all pods and nodes, which does not divide. Start-u
 events are over before the pods are created, and so not counted; Leases and idle wake-ups until all is quiet are.
 Events that come one by one wake each member for each, and smaller batches of its own pods make these dearer: this, and
 what it takes to receive and skim others' pods, is why three members are not three times as fast. Afterwards 200 more
-pods are created ten at a time beside `podium shadow`, which says how many a single scheduler of all nodes would have put
-on a node of a higher score ("elsewhere"); with one member these are nodes that the search of a part of the nodes missed.
-Medians.
+pods are created ten at a time beside `podium shadow`, which says how many a single scheduler of all nodes would have
+put on a node of a higher score ("elsewhere"); with one member these are nodes that the search of a part of the nodes
+missed. Medians.
 """
 _HOW_MILLION = """\
 The engine alone in very large clusters: as many plain pods as nodes, all default scores. Shards are processes, each

@@ -10,6 +10,7 @@ from podium.framework.contract.handle import Handle
 from podium.lib.turns import Turns
 from podium.objects.core import Pod
 from podium.plugins.shared.shard_state import ShardState
+from podium.shards import Role
 
 
 class ShardPodHandler(PodHandler):
@@ -43,6 +44,10 @@ class ShardPodHandler(PodHandler):
     def _update_pending(self, old: Pod, new: Pod) -> None:
         if self._cache.is_assumed(new.uid) or new.uid in self._binding_cycles or self._shards.holds(new):
             super()._update_pending(old, new)
+            if self._shards.role(old) not in (Role.NONE, self._shards.role(new)):
+                # It was rejected in another role, as by an overseer that was the last to try its own nodes; no event
+                # of the cluster has to follow that would wake it.
+                self._queue.activate([new])
             return
         self._leave_group(old)
         self._queue.delete(old)

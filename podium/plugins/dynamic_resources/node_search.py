@@ -46,16 +46,16 @@ class NodeSearch:
         numbers: IntArray = np.zeros(len(rows), np.int64)
         # Most pods with claims need devices and nothing else, and then a node needs no view of its own.
         has_short_way = pod_devices.needs_devices_only and not pod_devices.ways_max
-        cached: RowAnswers | None = None
+        row_answers: RowAnswers | None = None
         if has_short_way and pod_devices.allocator is not None and pod_devices.error is None:
-            cached = pod_devices.allocator.cached_answers(pod_devices.fresh, rows, snapshot)
+            row_answers = pod_devices.allocator.cached_answers(pod_devices.fresh, rows, snapshot)
         positions: Rows = np.arange(len(rows))
-        if cached is not None:
-            pod_devices.note_answers(snapshot, rows, cached.answers)
+        if row_answers is not None:
+            pod_devices.note_answers(snapshot, rows, row_answers.answers)
             # Hundreds of nodes are asked, and most have devices by a cached answer.
-            positions = (~cached.are_allocations).nonzero()[0]
+            positions = (~row_answers.are_allocations).nonzero()[0]
         for position in positions.tolist():
-            if cached is not None and (answer := cached.answers[position]) is not None:
+            if row_answers is not None and (answer := row_answers.answers[position]) is not None:
                 numbers[position] = pod_devices.number_of(_REFUSED[answer])
                 continue
             row = int(rows[position])

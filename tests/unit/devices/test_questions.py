@@ -48,9 +48,9 @@ class NodesByRow:
 
 def cached_answers(allocator: Allocator, claims: Any, nodes: NodesByRow) -> list[Any]:
     """The cached answers of all nodes."""
-    cached = allocator.cached_answers(claims, np.arange(len(nodes.nodes)), nodes)
-    assert cached is not None
-    answers, are_allocations = cached
+    row_answers = allocator.cached_answers(claims, np.arange(len(nodes.nodes)), nodes)
+    assert row_answers is not None
+    answers, are_allocations = row_answers
     assert are_allocations.tolist() == [isinstance(answer, tuple) for answer in answers]
     return [*answers]
 

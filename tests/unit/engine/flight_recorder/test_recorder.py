@@ -190,14 +190,16 @@ def test_replicas_that_are_rejected_alike_share_their_verdicts():
 
 def test_replicas_that_are_rejected_differently_keep_their_own_reasons():
     recorder, spec = FlightRecorder(MEMORY_BYTES_MIN), pod("web").spec
-    shared = rejection([0, 1, 2], FULL)
-    for number, part in enumerate([shared, shared, rejection([0, 1, 2], TAINTED), shared, rejection([0, 1], FULL)]):
+    rejection_of_all = rejection([0, 1, 2], FULL)
+    for number, part in enumerate(
+        [rejection_of_all, rejection_of_all, rejection([0, 1, 2], TAINTED), rejection_of_all, rejection([0, 1], FULL)]
+    ):
         replica = numbered_pod(number)
         reject(recorder, THREE, type(replica)(metadata=replica.metadata, spec=spec), part)
-    kept = [recorder.details(attempt).rejections for attempt in recorder.newest_first()]
+    rejections = [recorder.details(attempt).rejections for attempt in recorder.newest_first()]
     full, tainted = (FULL.plugin, FULL.message), (TAINTED.plugin, TAINTED.message)
     nodes = ("n0", "n1", "n2")
-    assert kept[::-1] == [
+    assert rejections[::-1] == [
         dict.fromkeys(nodes, full),
         dict.fromkeys(nodes, full),
         dict.fromkeys(nodes, tainted),
@@ -215,9 +217,9 @@ def test_replica_is_recorded_after_an_attempt_that_is_too_large_for_its_details(
     seal(recorder)
     reject(recorder, THREE, pod("large"), large)
     reject(recorder, THREE, last, small)
-    kept = {attempt.name: recorder.details(attempt).rejections for attempt in recorder.newest_first()}
-    assert kept["large"] == {}
-    assert kept["web-3"] == {"n0": (FULL.plugin, FULL.message)}
+    rejections = {attempt.name: recorder.details(attempt).rejections for attempt in recorder.newest_first()}
+    assert rejections["large"] == {}
+    assert rejections["web-3"] == {"n0": (FULL.plugin, FULL.message)}
 
 
 def test_scheduled_pods_do_not_displace_the_only_attempt_at_a_pending_one():

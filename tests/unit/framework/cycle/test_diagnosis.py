@@ -34,16 +34,16 @@ def test_reasons_are_counted_by_node_and_sorted_as_text():
 
 
 def test_shared_rejection_of_all_nodes_gives_each_attempt_its_own_text():
-    shared = rejection(dict.fromkeys(range(3), 1), CPU)
-    alike, alone, fewer, more = (Diagnosis(table_size=4) for _ in range(4))
-    for diagnosis in (alike, alone, fewer, more):
-        diagnosis.reject(shared)
+    rejection_of_all = rejection(dict.fromkeys(range(3), 1), CPU)
+    alike, alone, fewer, larger = (Diagnosis(table_size=4) for _ in range(4))
+    for diagnosis in (alike, alone, fewer, larger):
+        diagnosis.reject(rejection_of_all)
     alone.overrule(1, TAINT)
-    more.reject(rejection({3: 1}, TAINT))
+    larger.reject(rejection({3: 1}, TAINT))
     cpu = "0/3 nodes are available: 3 Insufficient cpu."
     assert [message(alike, 3), message(alike, 3, "No help.")] == [cpu, f"{cpu} No help."]
     assert message(alone, 3) == "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu."
-    assert message(more, 4) == "0/4 nodes are available: 1 node(s) had untolerated taint(s), 3 Insufficient cpu."
+    assert message(larger, 4) == "0/4 nodes are available: 1 node(s) had untolerated taint(s), 3 Insufficient cpu."
     fewer.absent = TAINT
     assert message(fewer, 4) == "0/4 nodes are available: 1 node(s) had untolerated taint(s), 3 Insufficient cpu."
 
