@@ -42,12 +42,9 @@ def not_scheduled(pod: Pod, status: Status) -> PodCondition:
 
 def changes_status(pod: Pod, *, condition: PodCondition | None, nominated_node_name: str | None) -> bool:
     """Return whether `status_patch` would change anything. A new `observed_generation` alone is not a change."""
-    if nominated_node_name is not None and nominated_node_name != pod.status.nominated_node_name:
-        return True
-    if condition is None:
-        return False
-    old_condition = pod.status.condition(condition.type)
-    return old_condition is None or not _is_same(old_condition, condition)
+    return _changes_nominated_node(pod, nominated_node_name) or (
+        condition is not None and _changes_condition(pod.status.condition(condition.type), condition)
+    )
 
 
 def status_patch(
@@ -67,9 +64,9 @@ def status_patch(
     status: dict[str, Any] = {}
     if condition is not None:
         old_condition = pod.status.condition(condition.type)
-        if old_condition is None or not _is_same(old_condition, condition):
+        if _changes_condition(old_condition, condition):
             status["conditions"] = [{**_as_json(old_condition, condition, now_s), "lastProbeTime": None}]
-    if nominated_node_name is not None and nominated_node_name != pod.status.nominated_node_name:
+    if _changes_nominated_node(pod, nominated_node_name):
         status["nominatedNodeName"] = nominated_node_name or None
     return _encode({"metadata": {"uid": pod.uid}, "status": status}) if status else None
 
@@ -95,6 +92,14 @@ def pod_group_status_patch(group: PodGroup, now_s: float, condition: PodConditio
         return None
     status = {"conditions": [_as_json(old_condition, condition, now_s)]}
     return _encode({"metadata": {"uid": group.metadata.uid}, "status": status})
+
+
+def _changes_nominated_node(pod: Pod, node_name: str | None) -> bool:
+    return node_name is not None and node_name != pod.status.nominated_node_name
+
+
+def _changes_condition(old_condition: PodCondition | None, condition: PodCondition) -> bool:
+    return old_condition is None or not _is_same(old_condition, condition)
 
 
 def _is_same(old_condition: PodCondition, condition: PodCondition) -> bool:
