@@ -47,6 +47,9 @@ _BIND_TRIES = 3
 _BIND_PAUSES_S = (0.01, 0.05, 0.25)
 """The waits before a binding is sent again that could not reach the server."""
 _BIND_PAUSE_S = 0.1
+_LOOK_AGAIN_S_MAX = 5.0
+_UNDER_WAY_S = 60.0
+"""An API server drops a request after a minute, by default."""
 _READ_PAUSES_S = (0.0, 0.1, 0.5, 2.0)
 _STATUS_PAUSES_S = (0.0, 0.01, 0.05, 0.25)
 _JITTER = 0.1
@@ -362,27 +365,38 @@ class ApiClient:
     async def _settle(self, pod: Pod, node_name: str, path: str, body: bytes, doubt: ApiError) -> None:
         """Find out whether a binding with an unknown outcome has happened, and send it again if it has not.
 
-        A delayed request can still arrive after the pod was read unbound. So a conflict does not settle the question
-        either: the conflict may be with that very request.
+        A delayed request can still arrive after the pod was read unbound, and after the server has refused a later one.
+        So neither settles the question before the server has dropped the request.
         """
-        for tries_left in reversed(range(_BIND_TRIES)):
-            if await self._is_bound(pod, node_name, path, doubt):
-                return
-            if not tries_left:
-                raise doubt
-            await anyio.sleep(_BIND_PAUSE_S)
+        monotonic = self._clock.monotonic
+        failure, tries_left, pause_s = doubt, _BIND_TRIES - 1, _BIND_PAUSE_S
+        dropped_at_s = monotonic() + _seconds_under_way(doubt)
+        while True:
+            is_readable = True
+            try:
+                if await self._is_bound(pod, node_name, path, doubt):
+                    return
+            except OutcomeUnknown as error:
+                failure, is_readable = error, False
+            may_send = is_readable and tries_left > 0
+            if not may_send and monotonic() >= dropped_at_s:
+                raise failure
+            await anyio.sleep(pause_s)
+            if not may_send:
+                pause_s = min(2 * pause_s, _LOOK_AGAIN_S_MAX)
+                continue
+            tries_left -= 1
             try:
                 await self._send_binding(pod, path, body)
                 return
-            except Conflict:
-                # The server refuses a second binding to any node, also to the right one.
-                if await self._is_bound(pod, node_name, path, doubt):
-                    return
-                raise
             except ApiError as error:
-                if not error.may_have_happened:
-                    raise
-                doubt = error
+                failure = error
+                if error.may_have_happened:
+                    doubt = error
+                    dropped_at_s = max(dropped_at_s, monotonic() + _seconds_under_way(doubt))
+                else:
+                    # Also the conflict with that delayed request: a second binding is refused, to the right node too.
+                    tries_left = 0
 
     async def _is_bound(self, pod: Pod, node_name: str, path: str, doubt: ApiError) -> bool:
         """Return whether the pod is bound to the node; False if it is not bound at all.
@@ -419,6 +433,11 @@ class ApiClient:
             except ApiError as error:
                 failure = error
         raise OutcomeUnknown(f"{doubt}; and the pod could not be read again: {failure}") from failure
+
+
+def _seconds_under_way(doubt: ApiError) -> float:
+    """Return for how long a server may still carry out the request after this error."""
+    return _UNDER_WAY_S if isinstance(doubt, (OutcomeUnknown, ServerTimeout)) else 0.0
 
 
 def _with_jitter(pause_s: float, item: Pod | PodGroup) -> float:

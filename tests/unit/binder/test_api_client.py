@@ -20,6 +20,7 @@ from podium.objects.api_errors import (
     Malformed,
     NotFound,
     OutcomeUnknown,
+    ServerTimeout,
     TooManyRequests,
     Unavailable,
     Unreachable,
@@ -42,6 +43,9 @@ def client(wire: Wire) -> ApiClient:
 def pod_answer(node: str | None = None, *, uid: str = "uid-web-1") -> dict[str, Any]:
     metadata = {"uid": uid, "name": "web-1", "namespace": "default"}
     return {"kind": "Pod", "metadata": metadata, "spec": {"nodeName": node, "containers": []}}
+
+
+UNBOUND_READS = [pod_answer()] * 30
 
 
 def script(*answers: Any) -> Callable[[Request], Any]:
@@ -199,8 +203,40 @@ async def test_a_conflict_with_ones_own_late_binding_is_a_success() -> None:
 
 async def test_a_conflict_of_another_kind_stays_one() -> None:
     conflict = Conflict("pod web-1 is being deleted", code=409, reason="Conflict")
-    wire = Wire(script(OutcomeUnknown("lost"), pod_answer(), conflict, pod_answer()))
+    wire = Wire(script(InternalError("oops", code=500), pod_answer(), conflict, pod_answer()))
     with pytest.raises(Conflict, match="being deleted"):
+        await client(wire).bind(pod(), "n1")
+
+
+REFUSALS = [
+    Conflict("pod web-1 is being deleted", code=409, reason="Conflict"),
+    NotFound("no such path", code=404),
+    Forbidden("no", code=403),
+]
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+@pytest.mark.parametrize("doubt", [OutcomeUnknown("no answer in time"), ServerTimeout("x", code=504)])
+async def test_a_refusal_settles_nothing_about_an_earlier_binding_that_may_be_under_way(
+    doubt: ApiError, refusal: ApiError
+) -> None:
+    wire = Wire(script(doubt, pod_answer(), refusal, *[pod_answer()] * 5, pod_answer("n1")))
+    await client(wire).bind(pod(), "n1")
+    assert wire.calls == [BIND, READ, BIND, *[READ] * 6]
+
+
+async def test_a_refusal_stands_once_the_server_has_dropped_the_binding_that_was_under_way() -> None:
+    wire = Wire(script(OutcomeUnknown("no answer in time"), pod_answer(), REFUSALS[0], *UNBOUND_READS))
+    with pytest.raises(Conflict, match="being deleted"):
+        await client(wire).bind(pod(), "n1")
+    last = wire.requests[-1]
+    assert str(last) == READ
+    assert 60 <= last.at_s - wire.requests[0].at_s < 66
+
+
+async def test_a_pod_that_goes_ends_the_wait_for_a_binding_that_may_be_under_way() -> None:
+    wire = Wire(script(OutcomeUnknown("lost"), pod_answer(), REFUSALS[0], pod_answer(), NotFound("gone", code=404)))
+    with pytest.raises(NotFound, match="gone"):
         await client(wire).bind(pod(), "n1")
 
 
@@ -223,23 +259,30 @@ async def test_a_pod_that_is_gone_meanwhile_is_not_found() -> None:
 
 
 async def test_the_read_is_tried_again_and_a_pod_that_cannot_be_read_leaves_the_outcome_unknown() -> None:
-    wire = Wire(script(OutcomeUnknown("lost"), ConnectionLost("x"), [], Unreachable("y"), ConnectionLost("z")))
-    with pytest.raises(OutcomeUnknown, match="lost; and the pod could not be read again: z"):
+    failures = [ConnectionLost("x"), [], Unreachable("y"), ConnectionLost("z")]
+    wire = Wire(script(InternalError("oops", code=500), *failures))
+    with pytest.raises(OutcomeUnknown, match="oops; and the pod could not be read again: z"):
         await client(wire).bind(pod(), "n1")
     assert wire.calls == [BIND, READ, READ, READ, READ]
 
 
+async def test_a_pod_that_cannot_be_read_is_read_again_while_its_binding_may_be_under_way() -> None:
+    wire = Wire(script(OutcomeUnknown("lost"), *[ConnectionLost("x")] * 9, pod_answer("n1")))
+    await client(wire).bind(pod(), "n1")
+    assert wire.calls == [BIND, *[READ] * 10]
+
+
 async def test_a_binding_that_keeps_getting_lost_is_given_up_only_after_the_pod_was_read_unbound() -> None:
-    wire = Wire(
-        script(OutcomeUnknown("a"), pod_answer(), OutcomeUnknown("b"), pod_answer(), OutcomeUnknown("c"), pod_answer())
-    )
+    lost = [OutcomeUnknown("a"), pod_answer(), OutcomeUnknown("b"), pod_answer(), OutcomeUnknown("c")]
+    wire = Wire(script(*lost, *UNBOUND_READS))
     with pytest.raises(OutcomeUnknown, match="c"):
         await client(wire).bind(pod(), "n1")
-    assert wire.calls == [BIND, READ] * 3
+    assert wire.calls[:6] == [BIND, READ] * 3
+    assert set(wire.calls[6:]) == {READ}
 
 
 async def test_an_error_without_doubt_ends_the_retries() -> None:
-    wire = Wire(script(OutcomeUnknown("a"), pod_answer(), Forbidden("no", code=403)))
+    wire = Wire(script(InternalError("oops", code=500), pod_answer(), Forbidden("no", code=403), pod_answer()))
     with pytest.raises(Forbidden):
         await client(wire).bind(pod(), "n1")
 
