@@ -28,6 +28,7 @@ from podium.client.dispatcher import RETRIES_MAX, Compose, Dispatcher, Priority
 from podium.client.requests import JSON, STRATEGIC_MERGE_PATCH, Method
 from podium.lib.clock import Clock
 from podium.objects.api_errors import (
+    UNDER_WAY_S,
     ApiError,
     Conflict,
     InternalError,
@@ -48,8 +49,6 @@ _BIND_PAUSES_S = (0.01, 0.05, 0.25)
 """The waits before a binding is sent again that could not reach the server."""
 _BIND_PAUSE_S = 0.1
 _LOOK_AGAIN_S_MAX = 5.0
-_UNDER_WAY_S = 60.0
-"""An API server drops a request after a minute, by default."""
 _READ_PAUSES_S = (0.0, 0.1, 0.5, 2.0)
 _STATUS_PAUSES_S = (0.0, 0.01, 0.05, 0.25)
 _JITTER = 0.1
@@ -437,7 +436,7 @@ class ApiClient:
 
 def _seconds_under_way(doubt: ApiError) -> float:
     """Return for how long a server may still carry out the request after this error."""
-    return _UNDER_WAY_S if isinstance(doubt, (OutcomeUnknown, ServerTimeout)) else 0.0
+    return UNDER_WAY_S if isinstance(doubt, (OutcomeUnknown, ServerTimeout)) else 0.0
 
 
 def _with_jitter(pause_s: float, item: Pod | PodGroup) -> float:

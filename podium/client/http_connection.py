@@ -15,10 +15,8 @@ from typing import Any, Final, cast
 import httptools
 import msgspec
 
-from podium.objects.api_errors import ConnectionLost, NoResponse
+from podium.objects.api_errors import UNDER_WAY_S, ConnectionLost, NoResponse
 
-_LINGER_S: Final = 60.0
-"""How long an abandoned connection is kept: API servers end a request that takes longer than a minute."""
 FLOW_SCHEMA: Final = b"x-kubernetes-pf-flowschema-uid"
 _RETRY_AFTER: Final = b"retry-after"
 _CODING: Final = b"content-encoding"
@@ -97,7 +95,7 @@ class Connection(asyncio.Protocol):
         answer = self._end()
         if self._lingers:
             self.is_open, self.is_lingering = False, True
-            self._lingering_ends = self._loop.call_later(_LINGER_S, self.abort)
+            self._lingering_ends = self._loop.call_later(UNDER_WAY_S, self.abort)
         else:
             self.abort()
         if answer is not None:

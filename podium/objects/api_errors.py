@@ -187,6 +187,9 @@ _BY_CODE: dict[int, type[ApiError]] = {
 }
 
 
+UNDER_WAY_S = 60.0
+"""For how long an API server may work on a request (kube-apiserver's `--request-timeout`), answered or not."""
+
 ACCEPTED = (200, 201, 202)
 """The codes of an API server for a request that was carried out or accepted."""
 

@@ -23,6 +23,7 @@ from podium.devices.interruptible import Interruptible
 from podium.devices.questions import Questions
 from podium.framework import contract as fwk
 from podium.objects import resource_types
+from podium.objects.api_errors import UNDER_WAY_S
 from podium.objects.claims import AllocationResult, ResourceClaim
 from podium.objects.core import Pod
 from podium.objects.devices import DeviceClass, DeviceTaintRule, ResourceSlice
@@ -31,9 +32,6 @@ from podium.objects.unreadable import UnreadableClaim
 from podium.plugins.shared.claim_cache import ClaimCache
 from podium.plugins.shared.device_observer import DeviceObserver
 from podium.plugins.shared.followed import Followed
-
-_DOUBT_S: Final = 60.0
-"""The time that an API server may work on a request (kube-apiserver's `--request-timeout`)."""
 
 _AGAIN_S: Final = 5.0
 _CLAIMS_PER_TURN: Final = 1000
@@ -175,7 +173,7 @@ class ClusterDevices:
             claim: as it was when that was requested.
         """
         self._end_doubt(claim.metadata.uid)
-        self._doubts[claim.metadata.uid] = DoubtedAllocation(claim, allocation, self._clock.monotonic() + _DOUBT_S)
+        self._doubts[claim.metadata.uid] = DoubtedAllocation(claim, allocation, self._clock.monotonic() + UNDER_WAY_S)
         self._doubted.add(allocation)
 
     def doubt_left_s(self) -> float | None:
@@ -226,7 +224,7 @@ class ClusterDevices:
         now_s = self._clock.monotonic()
         self._doubts_of_binding = {uid: until_s for uid, until_s in self._doubts_of_binding.items() if until_s > now_s}
         began_s = self._began_s if is_inherited and self._began_s is not None else now_s
-        self._doubts_of_binding[pod.uid] = max(began_s + _DOUBT_S, self._doubts_of_binding.get(pod.uid, 0.0))
+        self._doubts_of_binding[pod.uid] = max(began_s + UNDER_WAY_S, self._doubts_of_binding.get(pod.uid, 0.0))
 
     def may_be_bound_for_s(self, pod: Pod) -> float:
         """Return for how many seconds the API server may still bind the pod; 0 if it will not."""
