@@ -229,9 +229,9 @@ async def test_a_refusal_stands_once_the_server_has_dropped_the_binding_that_was
     wire = Wire(script(OutcomeUnknown("no answer in time"), pod_answer(), REFUSALS[0], *UNBOUND_READS))
     with pytest.raises(Conflict, match="being deleted"):
         await client(wire).bind(pod(), "n1")
-    last = wire.requests[-1]
-    assert str(last) == READ
-    assert 60 <= last.at_s - wire.requests[0].at_s < 66
+    final_read = wire.requests[-1]
+    assert str(final_read) == READ
+    assert 60 <= final_read.at_s - wire.requests[0].at_s < 66
 
 
 async def test_a_pod_that_goes_ends_the_wait_for_a_binding_that_may_be_under_way() -> None:
