@@ -273,8 +273,8 @@ async def test_a_pod_that_cannot_be_read_is_read_again_while_its_binding_may_be_
 
 
 async def test_a_binding_that_keeps_getting_lost_is_given_up_only_after_the_pod_was_read_unbound() -> None:
-    lost = [OutcomeUnknown("a"), pod_answer(), OutcomeUnknown("b"), pod_answer(), OutcomeUnknown("c")]
-    wire = Wire(script(*lost, *UNBOUND_READS))
+    failures = [OutcomeUnknown("a"), pod_answer(), OutcomeUnknown("b"), pod_answer(), OutcomeUnknown("c")]
+    wire = Wire(script(*failures, *UNBOUND_READS))
     with pytest.raises(OutcomeUnknown, match="c"):
         await client(wire).bind(pod(), "n1")
     assert wire.calls[:6] == [BIND, READ] * 3
