@@ -39,7 +39,6 @@ a part of the number of objects, within these bounds."""
 _STATES_KEPT: Final = 4096
 """How many object states a change log keeps at least."""
 
-_LOOK_AGAIN_S = 0.02
 
 HandledT_contra = TypeVar("HandledT_contra", contravariant=True)
 
