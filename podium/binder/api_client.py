@@ -48,7 +48,7 @@ _BIND_TRIES = 3
 _BIND_PAUSES_S = (0.01, 0.05, 0.25)
 """The waits before a binding is sent again that could not reach the server."""
 _BIND_PAUSE_S = 0.1
-_LOOK_AGAIN_S_MAX = 5.0
+_BIND_PAUSE_S_MAX = 5.0
 _READ_PAUSES_S = (0.0, 0.1, 0.5, 2.0)
 _STATUS_PAUSES_S = (0.0, 0.01, 0.05, 0.25)
 _JITTER = 0.1
@@ -369,7 +369,7 @@ class ApiClient:
         """
         monotonic = self._clock.monotonic
         failure, tries_left, pause_s = doubt, _BIND_TRIES - 1, _BIND_PAUSE_S
-        dropped_at_s = monotonic() + _seconds_under_way(doubt)
+        tried_until_s = dropped_at_s = monotonic() + _seconds_under_way(doubt)
         while True:
             is_readable = True
             try:
@@ -377,12 +377,13 @@ class ApiClient:
                     return
             except OutcomeUnknown as error:
                 failure, is_readable = error, False
-            may_send = is_readable and tries_left > 0
-            if not may_send and monotonic() >= dropped_at_s:
+            now_s = monotonic()
+            may_send = is_readable and (tries_left > 0 or now_s < tried_until_s)
+            if not may_send and now_s >= dropped_at_s:
                 raise failure
             await anyio.sleep(pause_s)
+            pause_s = min(2.0 * pause_s, _BIND_PAUSE_S_MAX)
             if not may_send:
-                pause_s = min(2 * pause_s, _LOOK_AGAIN_S_MAX)
                 continue
             tries_left -= 1
             try:

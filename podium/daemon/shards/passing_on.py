@@ -1,4 +1,7 @@
-"""Passes pods on that did not fit: writes into their conditions that this member has tried, or refuses a placement."""
+"""Passes pods on that did not fit: writes into their conditions that this member has tried, or refuses a placement.
+
+A write that fails is repeated, ever later, while there is something to write: no event would wake the pod otherwise.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,8 @@ from podium.telemetry import Metrics
 log = get_logger("shards")
 
 _WRITERS: Final = 16
+_AGAIN_S_MIN: Final = 1.0
+_AGAIN_S_MAX: Final = 60.0
 
 
 class PassingOn(AttemptObserver):
@@ -47,7 +52,7 @@ class PassingOn(AttemptObserver):
         self._handler = handler
         self._client = client
         self._metrics = metrics
-        self._failed: deque[Pod] = deque()
+        self._failed: deque[tuple[Pod, float]] = deque()
         self._wake_up = WakeUp()
 
     def on_failure(self, pod: Pod, result: str, message: str, seconds: float | Callable[[], float]) -> None:
@@ -55,8 +60,7 @@ class PassingOn(AttemptObserver):
         del message, seconds
         role = self._shards.role(pod)
         if role in (Role.NONE, Role.TARGET) or (role is Role.HOME and result == "unschedulable"):
-            self._failed.append(pod)
-            self._wake_up.set()
+            self._note(pod, _AGAIN_S_MIN)
 
     async def run(self) -> None:
         """Write until cancelled, a few pods at a time."""
@@ -66,17 +70,29 @@ class PassingOn(AttemptObserver):
                 await self._wake_up.wait()
                 while self._failed:
                     await writers.acquire()
-                    tasks.start_soon(self._pass_on_and_release, self._failed.popleft(), writers)
+                    tasks.start_soon(self._pass_on_until_written, *self._failed.popleft(), writers)
 
-    async def _pass_on_and_release(self, pod: Pod, writers: anyio.Semaphore) -> None:
+    def _note(self, pod: Pod, again_s: float) -> None:
+        self._failed.append((pod, again_s))
+        self._wake_up.set()
+
+    async def _pass_on_until_written(self, pod: Pod, again_s: float, writers: anyio.Semaphore) -> None:
+        """Pass the pod on with the slot of a writer; if that fails, note it again once the pause is over."""
         try:
             await self._pass_on(pod)
+            return
+        except ApiError as error:
+            # A pod that is gone is not found; the watch will show it.
+            if not isinstance(error, NotFound):
+                log.warning("Pod could not be passed to the next shard", pod=pod.key, error=str(error), again_s=again_s)
         finally:
             writers.release()
+        await anyio.sleep(again_s)
+        self._note(pod, min(2.0 * again_s, _AGAIN_S_MAX))
 
     async def _pass_on(self, pod: Pod) -> None:
         current = still_waiting(self._lookup, pod)
-        if current is None:
+        if current is None or self._handler.is_decided(current):
             return
         role, visits = self._shards.role(current), Visits.of(current)
         if role is Role.NONE:
@@ -88,9 +104,4 @@ class PassingOn(AttemptObserver):
             self._metrics.count_shard_pass()
 
     async def _write(self, pod: Pod, visits: Visits) -> None:
-        try:
-            await self._client.patch_status(pod, condition=visits.condition())
-        except NotFound:
-            pass
-        except ApiError as error:
-            log.warning("Pod could not be passed to the next shard", pod=pod.key, error=str(error))
+        await self._client.patch_status(pod, condition=visits.condition())

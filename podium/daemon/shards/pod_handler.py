@@ -35,6 +35,10 @@ class ShardPodHandler(PodHandler):
             if turns.is_over():
                 await turns.next()
 
+    def is_decided(self, pod: Pod) -> bool:
+        """Return whether this member has chosen a node for the pending pod, and may be binding it."""
+        return self._cache.is_assumed(pod.uid) or pod.uid in self._binding_cycles
+
     def _add_pending(self, pod: Pod) -> None:
         if self._shards.holds(pod):
             super()._add_pending(pod)
@@ -42,7 +46,7 @@ class ShardPodHandler(PodHandler):
             self._queue.nominator.add(pod)
 
     def _update_pending(self, old: Pod, new: Pod) -> None:
-        if self._cache.is_assumed(new.uid) or new.uid in self._binding_cycles or self._shards.holds(new):
+        if self.is_decided(new) or self._shards.holds(new):
             super()._update_pending(old, new)
             if self._shards.role(old) not in (Role.NONE, self._shards.role(new)):
                 # It was rejected in another role, as by an overseer that was the last to try its own nodes; no event
