@@ -17,7 +17,7 @@ from podium.objects.core import Node, Pod
 from podium.objects.errors import FieldError
 from podium.objects.meta import RawQuantity
 from podium.objects.quantity import QuantityError, parse
-from podium.objects.requests import Requests, pod_requests_with_status
+from podium.objects.requests import Requests, is_resized, pod_requests_with_status
 from podium.objects.resource_types import EventResource
 
 _NodeCheck: TypeAlias = Callable[[Node, Node], bool]
@@ -50,7 +50,7 @@ def _pod_actions(old: Pod, new: Pod, release: Release) -> list[ActionType]:
     actions = []
     if old.metadata.labels != new.metadata.labels:
         actions.append(ActionType.UPDATE_POD_LABEL)
-    if old.spec is not new.spec or old.status != new.status:
+    if old.spec is not new.spec or is_resized(old) or is_resized(new):
         actions += _resizes(old, new, release)
     if old.spec.scheduling_gates and not new.spec.scheduling_gates:
         actions.append(ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
@@ -71,8 +71,6 @@ def _resizes(old: Pod, new: Pod, release: Release) -> Sequence[ActionType]:
         new_requests = pod_requests_with_status(new, by_container=by_container)
     except FieldError:
         return (ActionType.UPDATE_POD_SCALE_DOWN,)
-    if old_requests is new_requests:
-        return ()  # those of one spec, as after each change of a condition
     actions = []
     if _exceeds(old_requests, new_requests):
         actions.append(ActionType.UPDATE_POD_SCALE_DOWN)

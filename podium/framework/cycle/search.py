@@ -228,10 +228,10 @@ class RotatingSearch:
         start %= max(count, 1)
         # A guess, which would cost a long filter more than it saves.
         expected = self._alike.rows_needed * 9 // 8 if turn is None else 0
-        if expected >= count and (rejection := filters.rejection_of_all(rows)) is not None:
+        if 0 < count <= expected and (rejection := filters.rejection_of_all(rows)) is not None:
             diagnosis.reject(rejection)
             return rows[:0]
-        size = max(goal + goal // 8 + 1, _CHUNK_ROWS_MIN)
+        size = max(goal + goal // 8 + 1, _CHUNK_ROWS_MIN, expected)
         rows_needed = count
         parts: list[Rows] = []
         is_goal_reached = False
@@ -239,18 +239,18 @@ class RotatingSearch:
         while offset < count:
             # Where hardly any of the first nodes fit, all others are needed.
             size = size if 4 * self.feasible_count >= offset else count
-            chunk = _around(rows, start + offset, min(max(size, expected - offset), count - offset))
+            chunk = _around(rows, start + offset, min(size, count - offset))
             feasible, rejections = (
                 filters.filter(chunk) if turn is None else (yield from self._filter_in_turns(chunk, turn))
             )
             missing = goal - self.feasible_count
             if len(feasible) > missing:
-                end = feasible[missing]
+                end = int(feasible[missing])
                 rejections = [
                     (row_positions, rejection.only(slice(row_positions.searchsorted(end))))
                     for row_positions, rejection in rejections
                 ]
-                feasible, is_goal_reached, rows_needed = feasible[:missing], True, offset + int(end)
+                feasible, is_goal_reached, rows_needed = feasible[:missing], True, offset + end
             offset += len(chunk)
             for _, rejection in rejections:
                 if len(rejection.rows):
