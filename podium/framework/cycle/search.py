@@ -226,12 +226,12 @@ class RotatingSearch:
             self.feasible_count = min(goal, count)
             return rows[(start + np.arange(self.feasible_count)) % max(count, 1)]
         start %= max(count, 1)
-        # A guess, which would cost a long filter more than it saves.
-        expected = self._alike.rows_needed * 9 // 8 if turn is None else 0
-        if 0 < count <= expected and (rejection := filters.rejection_of_all(rows)) is not None:
+        # It would cost a long filter more than it saves.
+        guess = self._alike.rows_needed * 9 // 8 if turn is None else 0
+        if 0 < count <= guess and (rejection := filters.rejection_of_all(rows)) is not None:
             diagnosis.reject(rejection)
             return rows[:0]
-        size = max(goal + goal // 8 + 1, _CHUNK_ROWS_MIN, expected)
+        size = max(goal + goal // 8 + 1, _CHUNK_ROWS_MIN, guess)
         rows_needed = count
         parts: list[Rows] = []
         is_goal_reached = False

@@ -73,10 +73,10 @@ def dry_run_preemption(
     stretch = Stretch()
     start = 0
     # A batch for each missing candidate would cost more than a few rows too many, which are mostly cached.
-    expected = victim_cache.rows_needed(pod) * 9 // 8
+    guess = victim_cache.rows_needed(pod) * 9 // 8
     while start < len(rows):
         # As many rows as candidates are still needed, since more would only cost time; but never a tiny batch.
-        batch_size = max(goal - collection.count, _BATCH_MIN, expected - start)
+        batch_size = max(goal - collection.count, _BATCH_MIN, guess - start)
         batch = rows[start : start + (batch_size if dry_run is not None else 1)]
         start += len(batch)
         row = int(batch[0])
