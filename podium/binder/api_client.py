@@ -12,7 +12,7 @@ bindings whatever release it decides as; older releases of upstream do not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from random import Random
 from typing import Any, Literal
 
@@ -271,10 +271,10 @@ class ApiClient:
         check_success(answer)
         return True
 
-    async def _patch_status(
+    def _patch_status(
         self, item: Pod | PodGroup, patch: bytes | Compose, resource: ResourceType[Any] = PODS
-    ) -> None:
-        await self._retry(
+    ) -> Awaitable[None]:
+        return self._retry(
             "PATCH", item, resource, "/status", patch, STRATEGIC_MERGE_PATCH, _STATUS_RETRIED, check_object
         )
 

@@ -14,6 +14,7 @@ that requeue it.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -318,7 +319,7 @@ class PreemptionExecutor:
         """Wait until the victims are seen to go: until then an attempt would choose them again."""
         with anyio.move_on_after(_SEEN_S_MAX):
             while any(self._takes_room(victim.uid) and self._under_way.still_exists(victim) for victim in victims):  # noqa: ASYNC110 - rare, and neither tells
-                await anyio.sleep(_LOOK_S)
+                await asyncio.sleep(_LOOK_S)
 
     async def _clear_lower_nominations(self, preemption: Preemption) -> bool:
         """Clear the nominations of pods of lower priority on the node, which have to be placed elsewhere."""

@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 
 from podium.binder.events.event import truncate
-from podium.framework.contract.status import Status
 from podium.objects.core import Pod, PodCondition
 from podium.objects.pod_groups import PodGroup
 from podium.objects.times import format_time
@@ -29,13 +28,13 @@ MESSAGE_BYTES_MAX = 256 * 1024
 _encode = msgspec.json.Encoder().encode
 
 
-def not_scheduled(pod: Pod, status: Status) -> PodCondition:
-    """Build the condition of a pod whose attempt ended with that status."""
+def not_scheduled(pod: Pod, message: str, *, is_rejected: bool) -> PodCondition:
+    """Build the condition of a pod whose attempt ended in a rejection, or in an error."""
     return PodCondition(
         type=POD_SCHEDULED,
         status="False",
-        reason=_UNSCHEDULABLE if status.is_rejected else _SCHEDULER_ERROR,
-        message=truncate(status.message, MESSAGE_BYTES_MAX),
+        reason=_UNSCHEDULABLE if is_rejected else _SCHEDULER_ERROR,
+        message=truncate(message, MESSAGE_BYTES_MAX),
         observed_generation=pod.metadata.generation,
     )
 

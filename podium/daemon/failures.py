@@ -8,7 +8,7 @@ if no watch has shown it yet; upstream keeps it in that case.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -18,16 +18,19 @@ from podium.daemon.status_writes import StatusWrite
 from podium.engine.flight_recorder import AttemptObserver
 from podium.framework.contract.cluster_event import ASSIGNED_POD_DELETE
 from podium.framework.contract.queued_pod import QueuedPodGroupInfo, QueuedPodInfo
-from podium.framework.contract.status import Code, PluginError, Status
+from podium.framework.contract.status import Status
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import FitError
 from podium.lib.clock import Clock
+from podium.lib.error_text import cut
 from podium.lib.log import get_logger
 from podium.objects.core import Pod
 from podium.queues import AlreadyQueued, SchedulingQueue
 from podium.telemetry import Metrics
 
 log = get_logger("scheduler")
+
+_Result: TypeAlias = Literal["unschedulable", "error"]
 
 
 class Attempt(msgspec.Struct, frozen=True):
@@ -94,8 +97,7 @@ class FailureHandler:
         Args:
             nominated_node_name: as in `StatusWrite`.
         """
-        status = Status(Code.UNSCHEDULABLE, error=PluginError(error.message))
-        return self._handle(attempt, status, error, nominated_node_name)
+        return self._handle(attempt, "unschedulable", cut(error.message), error, nominated_node_name)
 
     def attempt_failed(self, attempt: Attempt, status: Status, *, is_deleted: bool = False) -> StatusWrite | None:
         """Retry the pod after its backoff: an error occurred.
@@ -103,7 +105,7 @@ class FailureHandler:
         Args:
             is_deleted: the API server no longer has the pod. It is retried all the same until a watch shows that.
         """
-        return self._handle(attempt, status, None, "", is_deleted=is_deleted)
+        return self._handle(attempt, _result(status), status.message, None, "", is_deleted=is_deleted)
 
     def rejected_with_group(
         self, attempt: Attempt, status: Status, nominated_node_name: str | None
@@ -113,7 +115,7 @@ class FailureHandler:
         Args:
             nominated_node_name: as in `StatusWrite`.
         """
-        return self._handle(attempt, status, None, nominated_node_name)
+        return self._handle(attempt, _result(status), status.message, None, nominated_node_name)
 
     def group_returns(self, entry: QueuedPodGroupInfo, status: Status | None) -> None:
         """The attempt at a group has ended with this status: requeue it, if pods of it wait."""
@@ -125,14 +127,14 @@ class FailureHandler:
     def _handle(
         self,
         attempt: Attempt,
-        status: Status,
+        result: _Result,
+        message: str,
         error: FitError | None,
         nominated_node_name: str | None,
         *,
         is_deleted: bool = False,
     ) -> StatusWrite | None:
-        info, message = attempt.info, status.message
-        result: Literal["unschedulable", "error"] = "unschedulable" if status.is_rejected else "error"
+        info = attempt.info
         seconds = self._clock.monotonic() - attempt.started_s
         self._metrics.count_attempt(result, attempt.cycle.framework.name, seconds)
         self._observer.on_failure(attempt.pod, result, message, seconds)
@@ -164,7 +166,8 @@ class FailureHandler:
                 None,
                 lambda other_pod: other_pod.priority <= priority and other_pod.uid != uid,
             )
-        return StatusWrite(current, not_scheduled(current, status), nominated_node_name)
+        condition = not_scheduled(current, message, is_rejected=result == "unschedulable")
+        return StatusWrite(current, condition, nominated_node_name)
 
     def _put_back(self, attempt: Attempt) -> Pod | None:
         """Requeue the latest version of the pod; None if there is no pod to requeue."""
@@ -199,3 +202,7 @@ class FailureHandler:
             reason=attempt.info.last_failure,
             **({"details": attempt.info.last_details} if attempt.info.last_details else {}),
         )
+
+
+def _result(status: Status) -> _Result:
+    return "unschedulable" if status.is_rejected else "error"

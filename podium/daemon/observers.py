@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from podium.binder import BindingObserver, EventRecorder, PreemptionObserver
 from podium.client.dispatcher import Dispatcher
@@ -24,7 +24,7 @@ from podium.plugins.shared.device_observer import DeviceObserver
 from podium.queues import QueueObserver
 from podium.telemetry import Metrics
 from podium.telemetry.families import ReadValues
-from podium.telemetry.subsystems.queues import EntityKind, QueueName
+from podium.telemetry.subsystems.queues import EntityKind
 
 log = get_logger("scheduler")
 
@@ -192,11 +192,10 @@ class QueueMetrics(QueueObserver):
 
     def incoming(self, queue: str, event: str, info: QueuedPodInfo, *, is_moved: bool) -> None:
         """Count a pod or group that entered a queue."""
-        name = cast(QueueName, queue)
-        self._metrics.count_incoming(name, event, len(info.member_infos))
+        self._metrics.count_incoming(queue, event, len(info.member_infos))
         if is_moved:
             kind: EntityKind = "podgroup" if isinstance(info, QueuedPodGroupInfo) else "pod"
-            self._metrics.count_incoming_entity(name, event, kind)
+            self._metrics.count_incoming_entity(queue, event, kind)
 
     def unschedulable_delta(self, plugin: str, profile: str, delta: int) -> None:
         """Record a change of the number of waiting pods that the plugin rejected."""

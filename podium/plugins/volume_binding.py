@@ -56,6 +56,7 @@ from podium.plugins.volumes.provisioning import StorageCapacity, volume_limit
 from podium.plugins.volumes.storage_scores import StorageScores, scored_claims
 
 _LOST: Final = "Lost"
+_PARALLEL: Final = fwk.PreBindPreFlightResult(allow_parallel=True)
 _UNBOUND_IMMEDIATE: Final = fwk.unresolvable("pod has unbound immediate PersistentVolumeClaims")
 _REASONS: Final = {
     Conflict.NODE_AFFINITY: "node(s) didn't match PersistentVolume's node affinity",
@@ -250,8 +251,7 @@ class VolumeBinding(
         self, state: fwk.CycleState, pod: Pod, node_name: str
     ) -> tuple[fwk.PreBindPreFlightResult | None, fwk.Status | None]:
         """Return Skip if every claim is bound."""
-        result = fwk.PreBindPreFlightResult(allow_parallel=True)
-        return result, fwk.SKIP if state.find(Reservation) is None else None
+        return _PARALLEL, fwk.SKIP if state.find(Reservation) is None else None
 
     async def pre_bind(self, state: fwk.CycleState, pod: Pod, node_name: str) -> fwk.Status | None:
         """Write the assumed bindings and wait until every claim is bound. Return Error if that fails or times out."""

@@ -8,7 +8,7 @@ Differs: a quantity that cannot be parsed counts as changed: one futile retry is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from podium.config import Release
@@ -17,7 +17,7 @@ from podium.objects.core import Node, Pod
 from podium.objects.errors import FieldError
 from podium.objects.meta import RawQuantity
 from podium.objects.quantity import QuantityError, parse
-from podium.objects.requests import Requests, pod_requests_with_status
+from podium.objects.requests import Requests, is_resized, pod_requests_with_status
 from podium.objects.resource_types import EventResource
 
 _NodeCheck: TypeAlias = Callable[[Node, Node], bool]
@@ -34,7 +34,7 @@ def pod_changes(old: Pod, new: Pod, release: Release, *, is_own: bool = True) ->
     """
     waiting = release.events.target_pod if is_own else release.events.unscheduled_pod
     resource = EventResource.ASSIGNED_POD if new.node_name else waiting
-    actions = tuple(_pod_actions(old, new, release))
+    actions = _pod_actions(old, new, release)
     return tuple(ClusterEvent(resource, action) for action in actions) if actions else _UPDATES[id(resource)]
 
 
@@ -46,36 +46,37 @@ def node_changes(old: Node, new: Node) -> tuple[ClusterEvent, ...]:
 # ---------------------------------------------------------------- pods
 
 
-def _pod_actions(old: Pod, new: Pod, release: Release) -> Iterator[ActionType]:
+def _pod_actions(old: Pod, new: Pod, release: Release) -> list[ActionType]:
+    actions = []
     if old.metadata.labels != new.metadata.labels:
-        yield ActionType.UPDATE_POD_LABEL
-    if old.spec is not new.spec or old.status != new.status:
-        yield from _resizes(old, new, release)
+        actions.append(ActionType.UPDATE_POD_LABEL)
+    if old.spec is not new.spec or is_resized(old) or is_resized(new):
+        actions += _resizes(old, new, release)
     if old.spec.scheduling_gates and not new.spec.scheduling_gates:
-        yield ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
+        actions.append(ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
     if len(old.spec.tolerations) != len(new.spec.tolerations):
-        yield ActionType.UPDATE_POD_TOLERATION
+        actions.append(ActionType.UPDATE_POD_TOLERATION)
     if (
         old.status.resource_claim_statuses != new.status.resource_claim_statuses
         or old.status.extended_resource_claim_status != new.status.extended_resource_claim_status
     ):
-        yield ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
+        actions.append(ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
+    return actions
 
 
-def _resizes(old: Pod, new: Pod, release: Release) -> Iterator[ActionType]:
+def _resizes(old: Pod, new: Pod, release: Release) -> Sequence[ActionType]:
     try:
         by_container = not release.sums_resized_pods
         old_requests = pod_requests_with_status(old, by_container=by_container)
         new_requests = pod_requests_with_status(new, by_container=by_container)
     except FieldError:
-        yield ActionType.UPDATE_POD_SCALE_DOWN
-        return
-    if old_requests is new_requests:
-        return  # those of one spec, as after each change of a condition
+        return (ActionType.UPDATE_POD_SCALE_DOWN,)
+    actions = []
     if _exceeds(old_requests, new_requests):
-        yield ActionType.UPDATE_POD_SCALE_DOWN
+        actions.append(ActionType.UPDATE_POD_SCALE_DOWN)
     if release.events.have_scale_up and _exceeds(new_requests, old_requests):
-        yield ActionType.UPDATE_POD_SCALE_UP
+        actions.append(ActionType.UPDATE_POD_SCALE_UP)
+    return actions
 
 
 def _exceeds(requests: Requests, limits: Requests) -> bool:

@@ -50,10 +50,10 @@ class PreEnqueueCheck:
             if status is None:
                 continue
             info.gate_reason = status.message
-            if status.is_rejected:
-                self._gate(info, plugin.name)
-            else:
+            if not status.is_rejected:
                 info.gating_plugin, info.has_failed_at_gate = "", True
+            elif plugin.name != info.gating_plugin:
+                self._gate(info, plugin.name)
             return False
         info.gating_plugin = ""
         return True

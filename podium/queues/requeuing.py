@@ -17,14 +17,12 @@ from podium.queues.observer import QueueObserver
 from podium.queues.queued_pods import QueuedPods
 from podium.queues.states import QueueEvent, QueueState
 
-_QUEUES = {Strategy.SKIP: "unschedulable", Strategy.AFTER_BACKOFF: "backoff", Strategy.IMMEDIATELY: "active"}
-
 
 class Requeuing:
     """Moves pods between their states; PreEnqueue plugins may gate them on the way.
 
     `coming_from` is the state of a pod that does not wait yet: it is new, or in flight. `now_s` is the time, if the
-    caller has just read it.
+    caller has just read it. A pod that goes where its strategy says does not count as moved.
 
     Args:
         nominating_events: a pod that enters the active queue for one of them is nominated as its status says.
@@ -59,11 +57,15 @@ class Requeuing:
         """Requeue the pod by the strategy; return False if it is unschedulable or gated afterwards."""
         if strategy is Strategy.SKIP:
             self._queued.move(info, QueueEvent.MARK_UNSCHEDULABLE, event, coming_from=coming_from)
-            self._report("unschedulable", event, info, strategy)
+            self._observer.incoming("unschedulable", event, info, is_moved=False)
+            return False
+        if not self._is_let_in(info, event, coming_from, strategy):
             return False
         if strategy is Strategy.AFTER_BACKOFF and self._queued.is_backing_off(info):
-            return self.to_backoff(info, event, coming_from, strategy)
-        return self.to_active(info, event, coming_from=coming_from, strategy=strategy)
+            self._admitted_to_backoff(info, event, coming_from, strategy)
+        else:
+            self.admitted_to_active(info, event, coming_from=coming_from, strategy=strategy)
+        return True
 
     def to_active(
         self,
@@ -75,8 +77,7 @@ class Requeuing:
         strategy: Strategy | None = None,
     ) -> bool:
         """Move the pod or group to the active queue; False if it is gated instead."""
-        if not self._pre_enqueue_check.admits(info):
-            self._hold_back(info, event, coming_from, strategy)
+        if not self._is_let_in(info, event, coming_from, strategy):
             return False
         self.admitted_to_active(info, event, coming_from=coming_from, now_s=now_s, strategy=strategy)
         return True
@@ -96,46 +97,46 @@ class Requeuing:
             if waiting.initial_attempt_timestamp_s is None:
                 waiting.initial_attempt_timestamp_s = now_s
         self._queued.move(info, QueueEvent.ENQUEUE, event, coming_from=coming_from, now_s=now_s)
-        self._report("active", event, info, strategy)
+        self._observer.incoming("active", event, info, is_moved=strategy is not Strategy.IMMEDIATELY)
         if event in self._nominating_events:
             self._nominator.add(info.pod)
         self._wake()
 
-    def to_backoff(
-        self, info: QueuedPodInfo, event: str, coming_from: QueueState, strategy: Strategy | None = None
-    ) -> bool:
+    def to_backoff(self, info: QueuedPodInfo, event: str, coming_from: QueueState) -> bool:
         """Move the pod or group to a backoff queue; False if it is gated instead."""
-        if not self._pre_enqueue_check.admits(info):
-            self._hold_back(info, event, coming_from, strategy)
+        if not self._is_let_in(info, event, coming_from, None):
             return False
+        self._admitted_to_backoff(info, event, coming_from, None)
+        return True
+
+    def _admitted_to_backoff(
+        self, info: QueuedPodInfo, event: str, coming_from: QueueState, strategy: Strategy | None
+    ) -> None:
         is_rejected = info.rejector_plugins and not self._waits_in_full(info)
         move = QueueEvent.BACK_OFF if is_rejected else QueueEvent.BACK_OFF_AFTER_ERROR
         self._queued.move(info, move, event, coming_from=coming_from)
-        self._report("backoff", event, info, strategy)
+        self._observer.incoming("backoff", event, info, is_moved=strategy is not Strategy.AFTER_BACKOFF)
         self._wake()
-        return True
 
     def _waits_in_full(self, info: QueuedPodInfo) -> bool:
         """Return whether the pod or group must not be popped before its backoff ends."""
         is_member = self._has_loose_groups and info.pod.spec.scheduling_group is not None
         return is_member or isinstance(info, QueuedPodGroupInfo)
 
-    def _hold_back(self, info: QueuedPodInfo, event: str, coming_from: QueueState, strategy: Strategy | None) -> None:
-        """Gate the pod; if a PreEnqueue plugin failed, back the pod off instead."""
+    def _is_let_in(self, info: QueuedPodInfo, event: str, coming_from: QueueState, strategy: Strategy | None) -> bool:
+        """Return whether PreEnqueue admits the pod; if not, it is gated, or backs off if a PreEnqueue plugin failed."""
+        if self._pre_enqueue_check.admits(info):
+            return True
         # A plugin that fails would gate the pod for ever, as no event frees it.
         if info.has_failed_at_gate:
             info.consecutive_errors_count += 1
             info.timestamp_s, info.backoff_expiration_s = self._clock.now(), 0.0
             self._queued.move(info, QueueEvent.BACK_OFF_AFTER_ERROR, event, coming_from=coming_from)
-            self._report("backoff", event, info, strategy)
+            self._observer.incoming("backoff", event, info, is_moved=strategy is not Strategy.AFTER_BACKOFF)
             self._wake()
-            return
+            return False
         info.was_flushed_from_unschedulable = False
         old_state = self._queued.move(info, QueueEvent.GATE, event, coming_from=coming_from)
         if old_state not in (QueueState.UNSCHEDULABLE, QueueState.GATED):
-            self._report("unschedulable", event, info, strategy)
-
-    def _report(self, queue: str, event: str, info: QueuedPodInfo, strategy: Strategy | None) -> None:
-        """Report a pod or group that enters a queue. One that goes where its strategy says does not count as moved."""
-        is_moved = strategy is None or _QUEUES[strategy] != queue
-        self._observer.incoming(queue, event, info, is_moved=is_moved)
+            self._observer.incoming("unschedulable", event, info, is_moved=True)
+        return False

@@ -97,7 +97,7 @@ class ClusterEvent:
         # Events are looked up for each pod, and hashing an Enum runs Python code.
         return self._hash
 
-    @property
+    @cached_property
     def label(self) -> str:
         """The name in metrics and logs, such as `NodeAdd` or `AssignedPodUpdatePodLabel`."""
         return self.custom_label or f"{self.resource.value}{_ACTION_LABELS[self.action]}"

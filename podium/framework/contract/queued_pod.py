@@ -46,16 +46,16 @@ class QueuedPodInfo:
     has_failed_at_gate: bool = False
     """Whether a PreEnqueue plugin failed, so that it is called again after the pod's backoff."""
     transitions: Transitions = field(default_factory=Transitions)
+    key: str = field(init=False)
+    """`<namespace>/<name>`, however often the pod changes."""
+
+    def __post_init__(self) -> None:
+        self.key = self.pod.key
 
     def exclude(self, seconds: float) -> None:
         """Exclude this many seconds from the time since the pod has been schedulable."""
         if self.schedulable_since_s is not None:
             self.schedulable_since_s += seconds
-
-    @property
-    def key(self) -> str:
-        """`<namespace>/<name>`."""
-        return self.pod.key
 
     @property
     def member_infos(self) -> Sequence[QueuedPodInfo]:
@@ -100,11 +100,16 @@ class QueuedPodGroupInfo(QueuedPodInfo):
         group: the PodGroup.
         members: the waiting pods, in the order in which they are tried.
         has_been_scheduled: an attempt at the group has succeeded, whether or not its object shows that yet.
+        key: `podgroup/<namespace>/<name>`.
     """
 
     group: PodGroup = field(default_factory=PodGroup)
     members: list[QueuedPodInfo] = field(default_factory=list)
     has_been_scheduled: bool = False
+
+    def __post_init__(self) -> None:
+        # No pod's key.
+        self.key = group_entry_key(self.pod.key)
 
     @classmethod
     def of(cls, group: PodGroup, first: QueuedPodInfo) -> QueuedPodGroupInfo:
@@ -114,11 +119,6 @@ class QueuedPodGroupInfo(QueuedPodInfo):
         entry = cls(stand_in, first.timestamp_s, group=group, members=[first])
         entry.initial_attempt_timestamp_s = first.initial_attempt_timestamp_s
         return entry
-
-    @property
-    def key(self) -> str:
-        """`podgroup/<namespace>/<name>`, which is no pod's key."""
-        return group_entry_key(self.pod.key)
 
     @property
     def member_infos(self) -> Sequence[QueuedPodInfo]:

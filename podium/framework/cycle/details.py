@@ -27,10 +27,11 @@ def details_of(cycle: Cycle) -> str:
 
     Cost: one step for each distinct status, and one gather over the rows of each filter that has details.
     """
-    framework, counts = cycle.framework, Counter[str]()
+    framework = cycle.framework
     rejected_by = _rejected_by(framework.detailing, cycle.diagnosis)
     if not rejected_by:
         return ""
+    counts = Counter[str]()
     for plugin, rows in rejected_by.items():
         counts.update(details_on(framework, plugin, cycle.pod, cycle.snapshot, rows))
     parts = [f"{text} on {count_of(count, 'node')}" for text, count in counts.most_common(_SHOWN_MAX)]

@@ -68,13 +68,15 @@ class Diagnosis:
     @property
     def unschedulable_plugins(self) -> set[str]:
         """The plugins that rejected the pod; others may be added."""
-        self._blame_all()
+        if self._blamed < len(self.rejections):
+            self._blame_all()
         return self._unschedulable
 
     @property
     def pending_plugins(self) -> set[str]:
         """The plugins that make the pod wait for something."""
-        self._blame_all()
+        if self._blamed < len(self.rejections):
+            self._blame_all()
         return self._pending
 
     def _blame_all(self) -> None:

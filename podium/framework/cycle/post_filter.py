@@ -99,6 +99,7 @@ def _in_steps(
                 if not isinstance(step, _STEPS):
                     raise PluginError(f"yielded {short_repr(step)}, which is neither a question nor a pause")
             except StopIteration as end:
+                steps = None
                 outcome = _at_the_end(cycle, plugin, end.value)
                 break
             except BaseException as error:  # noqa: BLE001 - a plugin may raise anything

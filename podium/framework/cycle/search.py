@@ -42,6 +42,7 @@ class Feasible(msgspec.Struct, frozen=True):
     examined_count: int
 
 
+_NONE_PASSES: Final = Status(Code.UNSCHEDULABLE)
 NONE_FEASIBLE: Final = Feasible(np.empty(0, np.intp), 0)
 
 
@@ -127,7 +128,7 @@ def search_around(
     finally:
         examined_count = search.feasible_count + cycle.diagnosis.rejected_count
         rotation.next_start = (rotation.next_start + examined_count) % max(len(cycle.snapshot.order), 1)
-    cycle.filtered_at_s = framework.observe("Filter", None if len(feasible) else Status(Code.UNSCHEDULABLE), started_s)
+    cycle.filtered_at_s = framework.observe("Filter", None if len(feasible) else _NONE_PASSES, started_s)
     return Feasible(feasible, examined_count)
 
 
@@ -195,7 +196,7 @@ class RotatingSearch:
         self.feasible_count = 0
         self._cycle = cycle
         self._filters = filters
-        # Where the pods like this one leave whether their last search found too few nodes.
+        # Where the pods like this one leave how many rows their last search needed.
         self._alike = cycle.framework if cycle.signature is None else cycle.signature
 
     def at_once(self, rows: Rows, start: int, goal: int) -> Rows:
@@ -225,12 +226,13 @@ class RotatingSearch:
             self.feasible_count = min(goal, count)
             return rows[(start + np.arange(self.feasible_count)) % max(count, 1)]
         start %= max(count, 1)
-        # A guess, which would cost a long filter more than it saves.
-        is_scarce = turn is None and self._alike.is_scarce
-        if is_scarce and (rejection := filters.rejection_of_all(rows)) is not None:
+        # It would cost a long filter more than it saves.
+        guess = self._alike.rows_needed * 9 // 8 if turn is None else 0
+        if 0 < count <= guess and (rejection := filters.rejection_of_all(rows)) is not None:
             diagnosis.reject(rejection)
             return rows[:0]
-        size = count if is_scarce else max(goal + goal // 8 + 1, _CHUNK_ROWS_MIN)
+        size = max(goal + goal // 8 + 1, _CHUNK_ROWS_MIN, guess)
+        rows_needed = count
         parts: list[Rows] = []
         is_goal_reached = False
         offset = 0
@@ -238,18 +240,18 @@ class RotatingSearch:
             # Where hardly any of the first nodes fit, all others are needed.
             size = size if 4 * self.feasible_count >= offset else count
             chunk = _around(rows, start + offset, min(size, count - offset))
-            offset += len(chunk)
             feasible, rejections = (
                 filters.filter(chunk) if turn is None else (yield from self._filter_in_turns(chunk, turn))
             )
             missing = goal - self.feasible_count
             if len(feasible) > missing:
-                end = feasible[missing]
+                end = int(feasible[missing])
                 rejections = [
                     (row_positions, rejection.only(slice(row_positions.searchsorted(end))))
                     for row_positions, rejection in rejections
                 ]
-                feasible, is_goal_reached = feasible[:missing], True
+                feasible, is_goal_reached, rows_needed = feasible[:missing], True, offset + end
+            offset += len(chunk)
             for _, rejection in rejections:
                 if len(rejection.rows):
                     diagnosis.reject(rejection)
@@ -257,7 +259,7 @@ class RotatingSearch:
             self.feasible_count += len(feasible)
             if is_goal_reached:
                 break
-        self._alike.is_scarce = not is_goal_reached
+        self._alike.rows_needed = rows_needed
         return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else rows[:0]
 
     def _filter_in_turns(self, rows: Rows, turn: Turn) -> Steps[tuple[Rows, list[tuple[Rows, Rejection]]]]:

@@ -72,9 +72,11 @@ def dry_run_preemption(
     dry_run = nodes.dry_run_of_nodes() if units is None else None
     stretch = Stretch()
     start = 0
+    # A batch for each missing candidate would cost more than a few rows too many, which are mostly cached.
+    guess = victim_cache.rows_needed(pod) * 9 // 8
     while start < len(rows):
         # As many rows as candidates are still needed, since more would only cost time; but never a tiny batch.
-        batch_size = max(goal - collection.count, _BATCH_MIN)
+        batch_size = max(goal - collection.count, _BATCH_MIN, guess - start)
         batch = rows[start : start + (batch_size if dry_run is not None else 1)]
         start += len(batch)
         row = int(batch[0])
@@ -92,6 +94,7 @@ def dry_run_preemption(
             yield PAUSE
         if collection.add(batch, selections):
             break
+    victim_cache.note_rows_needed(pod, collection.tried_count)
     return collection.result()
 
 
@@ -107,6 +110,11 @@ class Collection:
     def count(self) -> int:
         """The number of candidates."""
         return len(self._non_violating.candidates) + len(self._violating.candidates)
+
+    @property
+    def tried_count(self) -> int:
+        """The number of rows up to the last candidate that was needed, or of all that were tried."""
+        return sum(len(rows) for rows, _ in self._tried)
 
     def add(self, rows: Rows, selections: Selections) -> bool:
         """Add the selections of these rows up to the goal; return True once it is reached."""

@@ -57,12 +57,14 @@ class _Cached:
 
     Attributes:
         is_valid: whether the row has a result that still holds.
+        rows_needed: how many rows the last search tried until it had enough candidates.
     """
 
-    __slots__ = ("_answers", "_costs", "_nominations", "_rows", "is_valid", "spec")
+    __slots__ = ("_answers", "_costs", "_nominations", "_rows", "is_valid", "rows_needed", "spec")
 
     def __init__(self, spec: PodSpec) -> None:
         self.spec = spec
+        self.rows_needed = 0
         self.is_valid: NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._answers: list[VictimSelection | None] = []
         self._costs: Costs = np.zeros((COST_ROWS, 0))
@@ -132,6 +134,16 @@ class VictimCache:
                 lasting = [*compress(part_answers, are_lasting)]
                 cache.put(dry_run, part_rows[are_lasting], lasting, part_costs[:, are_lasting])
         return Selections(cast("list[VictimSelection]", answers), costs)
+
+    def rows_needed(self, pod: Pod) -> int:
+        """Return how many rows the last search for such a pod tried until it had enough candidates; 0 if unknown."""
+        cache = self._by_spec.get(id(pod.spec))
+        return 0 if cache is None else cache.rows_needed
+
+    def note_rows_needed(self, pod: Pod, rows: int) -> None:
+        """Note how many rows a search for the pod has tried until it had enough candidates."""
+        if (cache := self._by_spec.get(id(pod.spec))) is not None:
+            cache.rows_needed = rows
 
     def _cache_of(self, spec: PodSpec, budgets: Budgets) -> _Cached:
         if budgets.all != self._budgets:

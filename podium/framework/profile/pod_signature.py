@@ -136,8 +136,9 @@ class PodSignature:
     """The cached answers for the pods of one spec.
 
     `pre_filters` and `pre_scores` hold the cached answers. `filters` are the filters that are not skipped, with runs
-    of cached ones in place of their members; `live_scorers` are the scorers that must be called. `is_scarce` is whether
-    the last search found too few nodes, so that the next one had better begin with all of them.
+    of cached ones in place of their members; `live_scorers` are the scorers that must be called. `rows_needed` is how
+    many rows the last search examined until it had found enough, all of them if it never had: the next one will need
+    about as many, and to filter them at once costs less than several times a few.
     """
 
     def __init__(self, framework: Profile, pod: Pod, spec: PodSpec, snapshot: Snapshot) -> None:
@@ -154,7 +155,7 @@ class PodSignature:
         self.filters: list[Filter | CachedFilters] = []
         self.scores = CachedScores()
         self.live_scorers: list[tuple[Scorer, int]] = []
-        self.is_scarce = False
+        self.rows_needed = 0
         self._framework = framework
         self._state = CycleState()
         self._filtered: _Followed[CachedFilters] = _Followed()

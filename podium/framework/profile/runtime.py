@@ -168,8 +168,8 @@ class Framework:
         self.clock = handle.clock
         self.observer = observer
         self.measures_plugins = False
-        self.is_scarce = False
-        """As `PodSignature.is_scarce`, for the pods without a signature, whose specs are new."""
+        self.rows_needed = 0
+        """As `PodSignature.rows_needed`, for the pods without a signature, whose specs are new."""
         self._attempts = 0
         plugins = expansion or expand(profile, classes)
         self._plugins = {

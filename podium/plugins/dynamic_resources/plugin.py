@@ -57,8 +57,10 @@ _STEPS_PER_S: Final = 50_000
 _FILTER_TIMEOUT_S: Final = 10.0
 _NOT_FOUND: Final = fwk.error_status("not found")
 _CLAIMS_TAKEN_BACK: Final = fwk.unschedulable("deallocation and deletion of ResourceClaims completed")
-_NO_CLAIMS_TO_TAKE: Final = "no new claims to deallocate"
-_STILL_UNSCHEDULABLE: Final = "still not schedulable"
+_NO_CLAIMS_TO_TAKE: Final = fwk.unschedulable("no new claims to deallocate")
+_STILL_UNSCHEDULABLE: Final = fwk.unschedulable("still not schedulable")
+_WITHOUT_REASON: Final = fwk.unschedulable()
+_PARALLEL: Final = fwk.PreBindPreFlightResult(allow_parallel=True)
 
 
 class DynamicResources(
@@ -323,9 +325,8 @@ class DynamicResources(
             return fwk.unschedulable(reason)
         return self._nothing_freed(_STILL_UNSCHEDULABLE)
 
-    def _nothing_freed(self, reason: str) -> fwk.Status:
-        reasons = (reason,) if self._handle.release.preemption.tell_no_deallocation else ()
-        return fwk.unschedulable(*reasons)
+    def _nothing_freed(self, status: fwk.Status) -> fwk.Status:
+        return status if self._handle.release.preemption.tell_no_deallocation else _WITHOUT_REASON
 
     # ------------------------------------------------------------ scoring
 
@@ -389,9 +390,7 @@ class DynamicResources(
     ) -> tuple[fwk.PreBindPreFlightResult | None, fwk.Status | None]:
         """Return Skip for a pod without claims."""
         pod_devices = state.find(PodDevices)
-        return fwk.PreBindPreFlightResult(
-            allow_parallel=True
-        ), None if pod_devices is not None and pod_devices.claims else fwk.SKIP
+        return _PARALLEL, None if pod_devices is not None and pod_devices.claims else fwk.SKIP
 
     async def pre_bind(self, state: fwk.CycleState, pod: Pod, node_name: str) -> fwk.Status | None:
         """Write the allocations, reserve the claims for the pod, and wait until the devices are ready."""

@@ -16,7 +16,6 @@ from podium.telemetry.families import (
     read_gauge,
 )
 
-QueueName = Literal["active", "backoff", "unschedulable"]
 EntityKind = Literal["pod", "podgroup"]
 
 
@@ -67,11 +66,11 @@ class QueueMetrics:
         """Count a pod that the plugin rejected: it became unschedulable (1), or was requeued or deleted (-1)."""
         self._unschedulable[plugin, profile].add(change)
 
-    def count_incoming(self, queue: QueueName, event: str, pods: int = 1) -> None:
+    def count_incoming(self, queue: str, event: str, pods: int = 1) -> None:
         """Count pods that entered a queue because of an event."""
         self._incoming[queue, event].value += pods
 
-    def count_incoming_entity(self, queue: QueueName, event: str, kind: EntityKind) -> None:
+    def count_incoming_entity(self, queue: str, event: str, kind: EntityKind) -> None:
         """Count a pod by itself, or a pod group, that entered a queue because of an event."""
         self._incoming_entities[queue, event, kind].value += 1
 

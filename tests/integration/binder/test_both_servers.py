@@ -6,7 +6,6 @@ import anyio
 import pytest
 
 from podium.binder import EventRecorder, failed_scheduling, not_scheduled, scheduled_event
-from podium.framework.contract.status import error_status, unschedulable
 from podium.lib.system_clock import SystemClock
 from podium.objects.api_errors import Conflict, Invalid, NotFound
 from podium.objects.core import Pod, PodCondition
@@ -59,7 +58,7 @@ async def test_another_pod_of_the_same_name_is_not_bound(cluster: Cluster) -> No
 
 async def test_a_condition_is_set_then_worded_anew_with_its_transition_time_kept(cluster: Cluster) -> None:
     pod = await cluster.create_pod("a")
-    assert await cluster.client.patch_status(pod, condition=not_scheduled(pod, unschedulable("no room")))
+    assert await cluster.client.patch_status(pod, condition=not_scheduled(pod, "no room", is_rejected=True))
     first = await cluster.condition("a")
     assert {name: first[name] for name in ("status", "reason", "message", "observedGeneration")} == {
         "status": "False",
@@ -69,8 +68,8 @@ async def test_a_condition_is_set_then_worded_anew_with_its_transition_time_kept
     }
     await anyio.sleep(1.1)
     pod = await cluster.pod("a")
-    assert not await cluster.client.patch_status(pod, condition=not_scheduled(pod, unschedulable("no room")))
-    assert await cluster.client.patch_status(pod, condition=not_scheduled(pod, error_status("oops")))
+    assert not await cluster.client.patch_status(pod, condition=not_scheduled(pod, "no room", is_rejected=True))
+    assert await cluster.client.patch_status(pod, condition=not_scheduled(pod, "oops", is_rejected=False))
     second = await cluster.condition("a")
     assert (second["reason"], second["message"]) == ("SchedulerError", "oops")
     assert second["lastTransitionTime"] == first["lastTransitionTime"]
@@ -80,7 +79,7 @@ async def test_a_pod_is_nominated_and_the_nomination_taken_back(cluster: Cluster
     await cluster.client.patch_status(await cluster.create_pod("a"), nominated_node_name="n1")
     pod = await cluster.pod("a")
     assert pod.status.nominated_node_name == "n1"
-    pod_condition = not_scheduled(pod, unschedulable("no room"))
+    pod_condition = not_scheduled(pod, "no room", is_rejected=True)
     await cluster.client.patch_status(pod, condition=pod_condition, nominated_node_name="")
     assert (await cluster.pod("a")).status.nominated_node_name == ""
     assert (await cluster.condition("a"))["message"] == "no room"
@@ -145,7 +144,7 @@ async def test_a_pod_is_deleted_by_uid_and_no_other_of_its_name(cluster: Cluster
 
 async def test_a_condition_is_set_and_taken_away_again_and_others_stay(cluster: Cluster) -> None:
     pod = await cluster.create_pod("a")
-    await cluster.client.patch_status(pod, condition=not_scheduled(pod, unschedulable("no room")))
+    await cluster.client.patch_status(pod, condition=not_scheduled(pod, "no room", is_rejected=True))
     pod = await cluster.pod("a")
     target = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler", message="go")
     await cluster.client.patch_status(pod, condition=target)

@@ -23,7 +23,7 @@ from podium.binder import (
 from podium.framework.contract.bind import BindPlugin, PostBindPlugin, PreBindPlugin
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.handle import ApiClient
-from podium.framework.contract.status import Status, unschedulable
+from podium.framework.contract.status import Status
 from podium.lib.system_clock import SystemClock
 from podium.objects.api_errors import InternalError, OutcomeUnknown
 from podium.objects.core import Pod
@@ -85,7 +85,7 @@ async def test_an_answer_that_makes_no_sense_is_followed_by_another_try(
     assert (await cluster.pod("a")).node_name == "n1"
     assert await cluster.changes_since(pod) == {"a": 1}
     faulty.faults.invalid_answer(code=code, body=body, verb="patch", resource="pods", subresource="status")
-    assert await cluster.client.patch_status(pod, condition=not_scheduled(pod, unschedulable("no room")))
+    assert await cluster.client.patch_status(pod, condition=not_scheduled(pod, "no room", is_rejected=True))
     assert (await cluster.condition("a"))["message"] == "no room"
     faulty.faults.invalid_answer(code=code, body=body, verb="delete", resource="pods")
     assert await cluster.client.delete_pod(pod)
@@ -136,7 +136,7 @@ async def test_a_status_patch_survives_errors_and_a_lost_answer(faulty: FaultyCl
     pod = await cluster.create_pod("a")
     faulty.faults.server_error(2, verb="patch", resource="pods", subresource="status")
     faulty.faults.lose_response(verb="patch", resource="pods", subresource="status")
-    assert await cluster.client.patch_status(pod, condition=not_scheduled(pod, unschedulable("no room")))
+    assert await cluster.client.patch_status(pod, condition=not_scheduled(pod, "no room", is_rejected=True))
     assert (await cluster.condition("a"))["message"] == "no room"
 
 

@@ -35,13 +35,13 @@ NODES, ATTEMPTS, WARM_UP = 300, 20, 20
 
 CALLS_MAX = {
     "plain": 396,
-    "node-affinity": 446,
-    "zone-spread": 496,
+    "node-affinity": 415,
+    "zone-spread": 488,
     "zone-spread-soft": 472,
     "pod-affinity": 630,
     "pod-affinity-preferred": 579,
-    "anti-affinity": 692,
-    "mixed": 666,
+    "anti-affinity": 650,
+    "mixed": 645,
     "policies": 538,
 }
 """Calls of functions for one attempt, in Python and in C, from the snapshot to Reserve.
@@ -52,11 +52,11 @@ GANG_CALLS_MAX = {3: 789, 200: 734}
 """As many for each pod of a gang of that size: tried with the others, and then placed."""
 DEVICES_CALLS_MAX = 1100
 """As many for a pod with a claim for devices, on a tenth of the nodes."""
-PREEMPTION_CALLS_MAX = 1190
+PREEMPTION_CALLS_MAX = 1069
 """As many for a pod that finds victims, while others have found theirs."""
-REJECTION_CALLS_MAX = 216
+REJECTION_CALLS_MAX = 203
 """As many for a pod that fits nowhere, after others of its kind, with the text of its condition."""
-QUEUE_CALLS_MAX = 99
+QUEUE_CALLS_MAX = 97
 """As many for a pod's way through the queue, with the reading of how long it took."""
 KINDS = {"mixed": 6}
 KEPT = ("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodeResourcesFit")

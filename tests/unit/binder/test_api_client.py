@@ -10,7 +10,6 @@ import pytest
 from podium.binder import ApiClient, not_scheduled
 from podium.binder.api_client import NodeFilled
 from podium.client.dispatcher import Dispatcher
-from podium.framework.contract.status import unschedulable
 from podium.objects.api_errors import (
     ApiError,
     Conflict,
@@ -301,7 +300,7 @@ async def test_an_error_without_doubt_ends_the_retries() -> None:
 async def test_a_status_patch_carries_condition_and_nomination() -> None:
     wire = Wire()
     failed_pod = pod(nominated="n1")
-    pod_condition = not_scheduled(failed_pod, unschedulable("no room"))
+    pod_condition = not_scheduled(failed_pod, "no room", is_rejected=True)
     assert await client(wire).patch_status(failed_pod, condition=pod_condition, nominated_node_name="")
     assert wire.calls == [PATCH]
     status = wire.requests[0].body["status"]

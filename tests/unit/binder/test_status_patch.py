@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from podium.binder import changes_status, not_scheduled, pod_group_status_patch, status_patch
 from podium.binder.status_patch import MESSAGE_BYTES_MAX
-from podium.framework.contract.status import Status, error_status, unresolvable, unschedulable
 from podium.objects.core import PodCondition
 from tests.builders import pod, pod_group
 
@@ -31,7 +30,7 @@ def condition(
 
 def test_the_first_failure_sets_the_whole_condition() -> None:
     failed_pod = pod(metadata={"generation": 3})
-    patch = status_patch(failed_pod, NOW_S, condition=not_scheduled(failed_pod, unschedulable(MESSAGE)))
+    patch = status_patch(failed_pod, NOW_S, condition=not_scheduled(failed_pod, MESSAGE, is_rejected=True))
     assert patch is not None
     assert json.loads(patch) == {
         "metadata": {"uid": "uid-web-1"},
@@ -53,7 +52,7 @@ def test_the_first_failure_sets_the_whole_condition() -> None:
 
 def test_a_new_message_keeps_the_transition_time() -> None:
     failed_pod = pod(status={"conditions": [condition(message="0/1 nodes are available.")]})
-    patch = status_patch(failed_pod, NOW_S, condition=not_scheduled(failed_pod, unschedulable(MESSAGE)))
+    patch = status_patch(failed_pod, NOW_S, condition=not_scheduled(failed_pod, MESSAGE, is_rejected=True))
     assert patch is not None
     [written_condition] = json.loads(patch)["status"]["conditions"]
     assert written_condition["lastTransitionTime"] == "2020-01-01T00:00:00Z"
@@ -62,14 +61,14 @@ def test_a_new_message_keeps_the_transition_time() -> None:
 
 def test_a_new_status_value_moves_the_transition_time() -> None:
     failed_pod = pod(status={"conditions": [condition(status="True")]})
-    patch = status_patch(failed_pod, NOW_S, condition=not_scheduled(failed_pod, unschedulable(MESSAGE)))
+    patch = status_patch(failed_pod, NOW_S, condition=not_scheduled(failed_pod, MESSAGE, is_rejected=True))
     assert patch is not None
     assert json.loads(patch)["status"]["conditions"][0]["lastTransitionTime"] == NOW
 
 
 def test_nothing_is_sent_when_nothing_changes_but_the_generation() -> None:
     failed_pod = pod(nominated="n1", status={"conditions": [condition()]}, metadata={"generation": 9})
-    pod_condition = not_scheduled(failed_pod, unschedulable(MESSAGE))
+    pod_condition = not_scheduled(failed_pod, MESSAGE, is_rejected=True)
     assert status_patch(failed_pod, NOW_S, condition=pod_condition) is None
     assert status_patch(failed_pod, NOW_S, condition=pod_condition, nominated_node_name="n1") is None
     assert status_patch(failed_pod, NOW_S) is None
@@ -102,20 +101,15 @@ def test_a_nomination_is_cleared_with_null() -> None:
 
 def test_the_nomination_goes_along_even_if_the_condition_stays() -> None:
     failed_pod = pod(nominated="n1", status={"conditions": [condition()]})
-    pod_condition = not_scheduled(failed_pod, unschedulable(MESSAGE))
+    pod_condition = not_scheduled(failed_pod, MESSAGE, is_rejected=True)
     patch = status_patch(failed_pod, NOW_S, condition=pod_condition, nominated_node_name="")
     assert patch is not None
     assert json.loads(patch)["status"] == {"nominatedNodeName": None}
 
 
 def test_rejections_are_unschedulable_and_all_else_is_the_schedulers_error() -> None:
-    reason_by_status: list[tuple[Status, str]] = [
-        (unschedulable("x"), "Unschedulable"),
-        (unresolvable("x"), "Unschedulable"),
-        (error_status("x"), "SchedulerError"),
-    ]
-    for status, reason in reason_by_status:
-        pod_condition = not_scheduled(pod(), status)
+    for is_rejected, reason in ((True, "Unschedulable"), (False, "SchedulerError")):
+        pod_condition = not_scheduled(pod(), "x", is_rejected=is_rejected)
         assert (pod_condition.type, pod_condition.status, pod_condition.reason, pod_condition.message) == (
             "PodScheduled",
             "False",
@@ -125,14 +119,14 @@ def test_rejections_are_unschedulable_and_all_else_is_the_schedulers_error() -> 
 
 
 def test_a_message_that_utf8_cannot_say_is_still_sent() -> None:
-    pod_condition = not_scheduled(pod(), error_status("no such file: \udcff"))
+    pod_condition = not_scheduled(pod(), "no such file: \udcff", is_rejected=False)
     patch = status_patch(pod(), NOW_S, condition=pod_condition)
     assert patch is not None
     assert json.loads(patch)["status"]["conditions"][0]["message"] == "no such file: ?"
 
 
 def test_a_message_without_end_is_cut() -> None:
-    pod_condition = not_scheduled(pod(), unschedulable("ä" * 10_000_000))
+    pod_condition = not_scheduled(pod(), "ä" * 10_000_000, is_rejected=True)
     assert len(pod_condition.message.encode()) <= MESSAGE_BYTES_MAX
     assert pod_condition.message.endswith("ä ...")
 

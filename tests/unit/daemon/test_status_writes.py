@@ -10,7 +10,6 @@ from structlog.testing import capture_logs
 from podium.binder import ApiClient, not_scheduled
 from podium.client.dispatcher import Dispatcher, Priority
 from podium.daemon.status_writes import PodGroupStatusWrite, StatusWrite, StatusWrites
-from podium.framework.contract.status import unschedulable
 from podium.objects.api_errors import InternalError, NotFound
 from podium.objects.core import Pod, PodCondition
 from tests.builders import pod, pod_group
@@ -49,7 +48,7 @@ class Writing:
 
 
 def status_write(message: str, nominated_node: str | None = None, item: Pod = WEB) -> StatusWrite:
-    return StatusWrite(item, not_scheduled(item, unschedulable(message)), nominated_node)
+    return StatusWrite(item, not_scheduled(item, message, is_rejected=True), nominated_node)
 
 
 async def test_a_status_that_waits_is_taken_back_when_its_pod_is_about_to_be_bound() -> None:

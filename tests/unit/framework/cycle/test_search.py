@@ -173,13 +173,15 @@ SIZES = (1, 2, 99, 100, 127, 128, 129, 256, 257, 640)
 def test_search_finds_and_rejects_what_a_walk_from_node_to_node_does(count, seed, start, percentage, has_scorer):
     pattern, snapshot = Pattern(count, Random(seed)), cluster(count)
     profile = framework(*pattern.plugins(), *([SCORER] if has_scorer else []))
-    search_result = Search(profile, snapshot, start=start, percentage=percentage).run()
     count_max = count_to_find(count, percentage) if has_scorer else 1
-    feasible, rejections = naive(pattern, snapshot.order.tolist(), start, count_max)
-    assert search_result.found.rows.tolist() == feasible
-    assert search_result.statuses == {snapshot.name(row): status for row, status in rejections.items()}
-    assert search_result.found.examined_count == len(feasible) + len(rejections)
-    assert search_result.rotation.next_start == (start + len(feasible) + len(rejections)) % count
+    # The second search begins with as many nodes as the first one needed.
+    for search_start in (start, start + count // 3):
+        search_result = Search(profile, snapshot, start=search_start, percentage=percentage).run()
+        feasible, rejections = naive(pattern, snapshot.order.tolist(), search_start, count_max)
+        assert search_result.found.rows.tolist() == feasible
+        assert search_result.statuses == {snapshot.name(row): status for row, status in rejections.items()}
+        assert search_result.found.examined_count == len(feasible) + len(rejections)
+        assert search_result.rotation.next_start == (search_start + len(feasible) + len(rejections)) % count
 
 
 @pytest.mark.parametrize("border", [126, 127, 128, 129])
@@ -213,6 +215,21 @@ def test_search_begins_with_all_nodes_where_the_last_one_for_such_a_pod_found_to
     for number, chunks in enumerate(([300], [163])):
         chunks_asked.clear()
         decide(profile, pod(cpu=f"{number + 1}m"), snapshot)
+        assert chunks_asked == chunks
+
+
+def test_search_begins_with_as_many_nodes_as_the_last_one_for_such_a_pod_needed():
+    verdicts, chunks_asked = (np.arange(600) % 10 < 3).astype(np.int64), []
+    judge = table_filter(
+        "F",
+        lambda snapshot, rows: chunks_asked.append(len(rows)) or verdicts[rows],
+        lambda verdict: unschedulable("no"),
+    )
+    profile, snapshot = framework(judge, SCORER), cluster(600)
+    # The second pod is the first with a signature. Of 396 nodes 277 pass, one more than are needed; and an eighth.
+    for chunks in ([311, 289], [311, 289], [445], [445]):
+        chunks_asked.clear()
+        decide(profile, pod(), snapshot)
         assert chunks_asked == chunks
 
 
