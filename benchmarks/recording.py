@@ -13,7 +13,6 @@ from benchmarks.schedulers import PODIUM, Start, start_podium, start_recording, 
 from benchmarks.targets import Check, at_most
 
 NODES: Final = 5_000
-RATIO_MAX: Final = 1.01
 WITHOUT: Final = "podium --recorder-memory 0"
 RECORDING: Final = "podium --record"
 MODES: Final[Mapping[str, Start]] = {
@@ -21,6 +20,8 @@ MODES: Final[Mapping[str, Start]] = {
     PODIUM: start_podium,
     RECORDING: start_recording,
 }
+RATIO_MAX: Final[Mapping[str, float]] = {PODIUM: 1.01, RECORDING: 1.05}
+"""The flight recorder is on unless it is turned off; who records has asked for it."""
 
 
 def plan(nodes: int, pods: int | None, repeat: int) -> Plan:
@@ -38,7 +39,7 @@ def checks(figures: Sequence[Figures]) -> Iterator[Check]:
     """Check that recorders cost hardly anything."""
     for name, ratio in ratios(figures).items():
         if name != WITHOUT:
-            yield at_most(f"{name}, CPU per pod to that without a recorder", ratio, RATIO_MAX, "×")
+            yield at_most(f"{name}, CPU per pod to that without a recorder", ratio, RATIO_MAX[name], "×")
 
 
 def table(figures: Sequence[Figures]) -> Table:

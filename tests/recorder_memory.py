@@ -54,7 +54,8 @@ def measure(
     gc.collect()
     tracemalloc.start()
     recorder = FlightRecorder(memory_bytes)
-    histories = [ScoreHistory(np.zeros((nodes, 2), np.int8)) for _ in range(_SIGNATURES)]
+    table = np.zeros((nodes, 2), np.int8)
+    histories = [ScoreHistory(table) for _ in range(_SIGNATURES)]
     try:
         for number in range(attempts):
             if random.random() < 0.001:
@@ -68,8 +69,8 @@ def measure(
                 decision_scores = scores(rows, Fit=rows, Spread=rows)
                 if random.random() < 0.5:
                     signature = random.randrange(_SIGNATURES)
-                    if not histories[signature].note(first):
-                        histories[signature] = ScoreHistory(histories[signature].table.copy())
+                    if not histories[signature].note(first, [0, 0]):
+                        histories[signature] = ScoreHistory(table)
                     history = histories[signature]
                     decision_scores = Scored(rows, {}, history, history.version, {"Fit": 1, "Spread": 1})
                 place(recorder, cluster, pod, 0, scores=decision_scores)

@@ -39,8 +39,6 @@ _SPECS: Final = _POD + 1
 """The column of the specs that the pods of a block share."""
 _OWN_FIELDS: Final = 4
 """The first four fields of an `ObjectMeta` differ between replicas: name, namespace, uid and version."""
-_META: Final = ObjectMeta.__struct_fields__
-_STATUS: Final = PodStatus.__struct_fields__
 _ENTRIES_MAX: Final = 10_000
 
 
@@ -391,14 +389,17 @@ def entries_of(content: bytes, leave_out: LeaveOut = _ignore) -> list[entries.En
     if _counts(kinds) != [len(column) for column in columns]:
         raise ValueError("it has not as many values as entries")
     rows = [_rows(kind, column, specs) for kind, column in enumerate(columns)]
-    block = []
-    for kind in kinds:
-        entry = next(rows[kind])
-        if kind == entries.PUT and isinstance(item := entries.item_of(entry), LeftOut):
-            leave_out(item)
-        else:
-            block.append(entry)
-    return block
+    block = [next(rows[kind]) for kind in kinds]
+    # Most blocks have no object but pods.
+    return [entry for entry in block if not _is_left_out(entry, leave_out)] if columns[entries.PUT] else block
+
+
+def _is_left_out(entry: entries.Entry, leave_out: LeaveOut) -> bool:
+    """Tell whether the entry is a `PUT` without its object, which is reported."""
+    if entry[0] != entries.PUT or not isinstance(item := entries.item_of(entry), LeftOut):
+        return False
+    leave_out(item)
+    return True
 
 
 def _too_long(kind: int, part: msgspec.Raw) -> str:
@@ -440,11 +441,11 @@ def _pods(column: Sequence[Any], specs: Sequence[PodSpec]) -> Iterator[entries.E
         last_common, last_status = last[node_name != ""]
         common = last_common if common is None else common
         # None is the status before it, as the writer leaves out what repeats.
-        status = last_status if status is None else PodStatus(**dict(zip(_STATUS, status, strict=True)))
+        status = last_status if status is None else PodStatus(*status)
         if number >= len(specs) or common is None or status is None:
             raise ValueError("a pod in it is not as podium writes it")
         last[node_name != ""] = common, status
-        metadata = ObjectMeta(**dict(zip(_META, (*fields, *common), strict=True)))
+        metadata = ObjectMeta(*fields, *common)
         yield entries.PUT, PODS.path, Pod(metadata=metadata, spec=specs[number], status=status, node_name=node_name)
 
 

@@ -1,8 +1,8 @@
 """Records what crosses the daemon's boundary as entries, which a thread writes.
 
 Owns which tasks are recorded and how they are numbered. The event loop only appends a value and its kind to lists; the
-thread encodes, compresses and writes. Never disturbs scheduling: if the disk is full or slow, the recording ends with
-one warning.
+thread encodes, compresses and writes. Never disturbs scheduling: if the disk is full or slow, or the files are deleted,
+the recording ends with one warning.
 
 Cost: two appends per entry, about fifteen entries per attempt; and the thread's work.
 """
@@ -45,8 +45,6 @@ log = get_logger("recorder")
 
 T = TypeVar("T")
 
-_ENDS: Final = (OSError, OverflowError, TypeError, ValueError, RecursionError)
-"""Raised by the disk, or for an entry that can be neither written nor left out; each ends the recording."""
 _FLUSH_EVERY_S: Final = 0.5
 _BLOCK_ENTRIES_MAX: Final = 4_000
 """Encoding a block holds the GIL for a millisecond or two, in which the event loop hardly runs."""
@@ -221,7 +219,7 @@ class Recorder(Boundary, AttemptObserver):
             self.is_full = self._has_ended = True
             # Its last block is whole, so it can be replayed up to here.
             log.warning("The recording has ended: it is full", directory=str(self._directory), error=str(limit))
-        except _ENDS as error:
+        except Exception as error:  # noqa: BLE001 - without this thread, the entries would fill the memory
             self._give_up(error_text(error))
 
     def _write_waiting(self) -> None:

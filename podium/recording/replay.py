@@ -299,7 +299,7 @@ def _other_build(segments: Segments) -> str:
     builds = [f"commit {commit}" if commit else "an unknown commit" for commit in commits]
     return (
         f"{segments.directory} was recorded by podium {podium.__version__} of {builds[0]}, and this is podium "
-        f"{podium.__version__} of {builds[1]}, which decides otherwise: replay it with the podium that recorded it"
+        f"{podium.__version__} of {builds[1]}, which does not repeat it: replay it with the podium that recorded it"
     )
 
 

@@ -110,8 +110,16 @@ class SegmentWriter:
         file.write(block)
         # Flushed to the operating system, not to the disk: fsync would cost milliseconds per block.
         file.flush()
+        self._demand_file(file)
         self._blocks += 1
         self.bytes_total += len(block)
+
+    def _demand_file(self, file: BinaryIO) -> None:
+        """Raise an OSError if the file was deleted: writing to it goes on without one, and keeps nothing."""
+        path = self._path(self._segments)
+        # Both, since some file systems count no links. A directory that is renamed keeps its files.
+        if os.fstat(file.fileno()).st_nlink == 0 and not path.exists():
+            raise FileNotFoundError(errno.ENOENT, "The file of the recording was deleted", str(path))
 
     def close(self) -> None:
         """Close the last segment."""
@@ -124,7 +132,7 @@ class SegmentWriter:
         if file is not None and file.tell() < self._segment_bytes and now_s - self._opened_at_s < self._segment_s:
             return file
         self.close()
-        path = self._directory / f"{self._segments + 1:06}.podium"
+        path = self._path(self._segments + 1)
         # Only its owner may read it: names and labels may be confidential.
         # A new segment must be readable without the one before it, which may have been deleted.
         self._window = b""
@@ -135,6 +143,9 @@ class SegmentWriter:
         file.write(header)
         self.bytes_total += len(header)
         return file
+
+    def _path(self, segment: int) -> Path:
+        return self._directory / f"{segment:06}.podium"
 
 
 @dataclass(slots=True)

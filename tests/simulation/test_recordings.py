@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import podium
+from podium.lib import build
 from podium.recording.entries import Decision
 from podium.recording.hashed_names import NameHasher
 from podium.recording.recorder import Recorder
@@ -21,7 +23,7 @@ from tests.virtual_time import START_S
 
 pytestmark = pytest.mark.usefixtures("no_log")
 
-SEED, STEPS = 3, 60
+SEED, STEPS = 8, 60
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +101,24 @@ def test_recording_of_another_version_says_which_one_it_needs(directory: Path, m
     monkeypatch.setattr("podium.__version__", "0.0.0")
     with pytest.raises(RecordingError, match=r"was recorded by podium .* replay it with podium"):
         replay_all(directory)
+
+
+def test_recording_of_another_commit_is_replayed_and_names_both_commits_where_that_fails(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another commit may read the clocks less often, or decide otherwise: stood in for by another configuration."""
+    (recorded,) = {str(open_segments(life).description["commit"]) for life in directory.iterdir()}
+    monkeypatch.setattr(build, "commit", lambda: "0123abcd")
+    (result,) = replay_all(directory)
+    assert_same([result])
+    assert result.made_by == ""
+    (result,) = replay_all(directory, configuration("score: {enabled: [{name: NodeResourcesFit, weight: 90}]}"))
+    assert not result.is_same
+    assert recorded in result.made_by
+    assert result.made_by.endswith(
+        f"podium {podium.__version__} of commit 0123abcd, which does not repeat it: "
+        "replay it with the podium that recorded it"
+    )
 
 
 @pytest.mark.parametrize(

@@ -51,9 +51,12 @@ class FlightRecorder(AttemptObserver):
         self._open: dict[str, tuple[Ring, Segment, int]] = {}
         self._names = NodeNames()
         self._order: Rows | None = None
+        self._node_count = 0
         self._last_rejected: dict[int, tuple[PodSpec, int]] = {}
         self._count_max = 0
         """Up to so many, attempts are appended to the segment of placed pods without being counted."""
+        self._copied_bytes = 0
+        """The size of the copied rows of these."""
         self._bound_s: dict[str, Seconds] = {}
 
     @property
@@ -79,10 +82,59 @@ class FlightRecorder(AttemptObserver):
         self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision, started_s: float, seconds: Seconds
     ) -> None:
         """Record the decision. For most placed pods this calls hardly any function."""
-        meta, scores, diagnosis = cycle.pod.metadata, cycle.scored, cycle.diagnosis
-        order, is_placed = cycle.snapshot.order, decision.__class__ is Suggested
+        meta, scores, diagnosis, segment = cycle.pod.metadata, cycle.scored, cycle.diagnosis, self._placed.newest
         self._sequence += 1
-        head = (
+        # As a rule no node was rejected and no score computed for this pod alone, so that little has to be counted.
+        if (
+            decision.__class__ is Suggested
+            and scores is not None
+            and scores.history in segment.histories
+            and scores.computed is NONE
+            and scores.extended is None
+            and (scores.rows.base is not None or scores.rows.nbytes <= _COPY_BYTES_MAX)
+            and cycle.snapshot.order is self._order
+            and not diagnosis.rejections
+            and not diagnosis.single
+            and len(segment.heads) < self._count_max
+            and meta.uid not in self._bound_s
+        ):
+            segment.heads.append(
+                (
+                    self._sequence,
+                    meta.namespace,
+                    meta.name,
+                    meta.uid,
+                    cycle.framework.name,
+                    info.attempts,
+                    started_s,
+                    seconds,
+                    decision.node_name,
+                    decision.evaluated_nodes,
+                    decision.feasible_nodes,
+                    self._node_count,
+                    (*info.transitions.raw,),
+                )
+            )
+            segment.scored.append(scores)
+            if scores.rows.base is None:
+                self._copied_bytes += scores.rows.nbytes
+        else:
+            self.settle()
+            is_placed = isinstance(decision, Suggested)
+            head = self._head(info, cycle, decision, started_s, seconds)
+            if is_placed or not self._repeat(head, cycle):
+                self._record(head, cycle, scores if is_placed else None, is_placed=is_placed)
+                self._make_room()
+
+    def _head(
+        self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision, started_s: float, seconds: Seconds
+    ) -> Head:
+        meta = cycle.pod.metadata
+        if isinstance(decision, Suggested):
+            outcome = decision.node_name, decision.evaluated_nodes, decision.feasible_nodes
+        else:
+            outcome = "", cycle.diagnosis.rejected_count, 0
+        return (
             self._sequence,
             meta.namespace,
             meta.name,
@@ -91,34 +143,10 @@ class FlightRecorder(AttemptObserver):
             info.attempts,
             started_s,
             seconds,
-            decision.node_name if is_placed else "",  # type: ignore[union-attr]
-            decision.evaluated_nodes if is_placed else diagnosis.rejected_count,  # type: ignore[union-attr]
-            decision.feasible_nodes if is_placed else 0,  # type: ignore[union-attr]
-            order.size,
+            *outcome,
+            cycle.snapshot.order.size,
             (*info.transitions.raw,),
         )
-        segment = self._placed.newest
-        # As a rule no node was rejected and no score computed for this pod alone, so that little has to be counted.
-        if (
-            is_placed
-            and scores is not None
-            and scores.history in segment.histories
-            and scores.computed is NONE
-            and scores.extended is None
-            and (scores.rows.base is not None or scores.rows.nbytes <= _COPY_BYTES_MAX)
-            and order is self._order
-            and not diagnosis.rejections
-            and not diagnosis.single
-            and len(segment.heads) < self._count_max
-            and meta.uid not in self._bound_s
-        ):
-            segment.heads.append(head)
-            segment.scored.append(scores)
-        else:
-            self.settle()
-            if is_placed or not self._repeat(head, cycle):
-                self._record(head, cycle, scores if is_placed else None, is_placed=is_placed)
-                self._make_room()
 
     def on_bound(self, pod: Pod, seconds: Seconds) -> None:
         """Record that the pod was bound."""
@@ -142,19 +170,22 @@ class FlightRecorder(AttemptObserver):
         if first == len(segment.heads) and not bound_s:
             return
         segment.count = len(segment.heads)
-        score_bytes = (segment.count - first) * SCORED_BYTES
-        for position in range(first, segment.count):
-            self._open[segment.heads[position][UID]] = ring, segment, position
-            rows = segment.scored[position].rows  # type: ignore[union-attr]
-            if rows.base is None:
-                score_bytes += rows.nbytes
+        positions = {segment.heads[position][UID]: position for position in range(first, segment.count)}
+        for uid, position in positions.items():
+            if uid in bound_s:
+                segment.results[position], segment.total_s[position] = SCHEDULED, bound_s[uid]
+            else:
+                self._open[uid] = ring, segment, position
         if first < segment.count:
+            score_bytes, self._copied_bytes = SCORED_BYTES * (segment.count - first) + self._copied_bytes, 0
             segment.last = segment.heads[-1][0]
             segment.score_bytes += score_bytes
-            ring.pending_bytes += (segment.count - first) * FIXED_BYTES + score_bytes
+            ring.pending_bytes += FIXED_BYTES * (segment.count - first) + score_bytes
         for uid in bound_s.keys() & self._open.keys():
             _, its_segment, position = self._open.pop(uid)
-            its_segment.results[position], its_segment.total_s[position] = SCHEDULED, bound_s[uid]
+            # An earlier attempt at a pod that was decided on again has no end.
+            if uid not in positions:
+                its_segment.results[position], its_segment.total_s[position] = SCHEDULED, bound_s[uid]
         bound_s.clear()
 
     def _make_room(self) -> None:
@@ -253,7 +284,7 @@ class FlightRecorder(AttemptObserver):
 
     def _learn_names(self, snapshot: Snapshot) -> None:
         """Note the names of the nodes by row. Attempts before a row got another node keep the old names."""
-        self._order = snapshot.order
+        self._order, self._node_count = snapshot.order, snapshot.order.size
         names = ["" if node is None else node.name for node in snapshot.nodes]
         if not self._names.learn(names):
             self._placed.seal()

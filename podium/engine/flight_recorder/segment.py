@@ -150,7 +150,7 @@ class Segment:
             if not excess_bytes:
                 break
             if record is not None and (history := record.history) in excess_bytes:
-                excess_bytes[history] -= record.rows.size * history.table.shape[1]
+                excess_bytes[history] -= record.rows.size * history.row_bytes
                 if excess_bytes[history] <= 0:
                     del excess_bytes[history]
         # A history belongs to all pods of one signature; a few attempts must not keep the scores of thousands.

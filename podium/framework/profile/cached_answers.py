@@ -335,30 +335,28 @@ class CachedScores:
 
     def update(self, asking: Asking, rows: Rows, change_scope: Scope) -> None:
         """Refresh rows where something in that scope has changed."""
-        # Before the change: attempts in the recorder refer to the old scores.
-        self._note(rows)
         for score in self.all.values():
             if score.scope >= change_scope:
                 score.score(asking, rows)
-        self._sum_up(rows)
+        self._take_over(rows)
         self._sort_out()
 
     def update_few(self, asking: Asking, nodes: Sequence[NodeInfo], change_scope: Scope) -> None:
         """Update the answers node by node; otherwise like `update`."""
-        if self.history is not None:
-            for node in nodes:
-                if not self.history.note(node.row):
-                    self._begin_history()
         for score in self.all.values():
             if score.scope >= change_scope:
                 uniform = score.uniform
                 score.score_few(asking, nodes)
                 if uniform != score.uniform:
                     self._sort_out()
-        weights = [*self.weights.values()]
+        weights, history = [*self.weights.values()], self.history
         for node in nodes:
             # Plain Python is faster than NumPy for a row or two.
-            self._level[node.row] = sum(map(mul, weights, self._table[node.row].tolist()))
+            row = node.row
+            scores = self._table[row].tolist()
+            self._level[row] = sum(map(mul, weights, scores))
+            if history is not None and not history.note(row, scores):
+                history = self.remember()
 
     def update_bases(self, asking: Asking) -> None:
         """Score all nodes again for each scorer whose basis has changed."""
@@ -367,18 +365,8 @@ class CachedScores:
                 basis = score.scorer.plugin.score_basis(asking.pod.spec, asking.snapshot)
                 if basis != score.basis:
                     score.basis = basis
-                    self._note(asking.snapshot.order)
                     score.score(asking, asking.snapshot.order)
-                    self._sum_up(asking.snapshot.order)
-
-    def _note(self, rows: Rows) -> None:
-        """Keep the rows' present scores in the history before they change."""
-        if self.history is not None and not self.history.note_all(rows):
-            self._begin_history()
-
-    def _begin_history(self) -> None:
-        """Continue with a copy of the table. Attempts that refer to the full history keep it unchanged."""
-        self.resize(len(self._table))
+                    self._take_over(asking.snapshot.order)
 
     def find_uniform(self, asking: Asking) -> None:
         """Find the scorers whose scores need no normalising, after all nodes are scored."""
@@ -386,8 +374,12 @@ class CachedScores:
             score.find_uniform(asking)
         self._sort_out()
 
-    def _sum_up(self, rows: Rows) -> None:
-        self._level[rows] = self._table.take(rows, axis=0) @ np.array([*self.weights.values()], np.int64)
+    def _take_over(self, rows: Rows) -> None:
+        """Sum up the rows' new scores, and note them in the history."""
+        scores = self._table.take(rows, axis=0)
+        self._level[rows] = scores @ np.array([*self.weights.values()], np.int64)
+        if self.history is not None and not self.history.note_all(rows, scores):
+            self.remember()
 
     def _sort_out(self) -> None:
         relative_scores = [score for score in self.all.values() if not score.is_absolute]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -74,6 +75,65 @@ def test_full_disk_ends_the_recording_with_one_warning(tmp_path: Path, monkeypat
     assert recorder.reading(lambda: 7)() == 7
 
 
+@pytest.fixture
+def write_on_demand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have only the test write, not the thread, until the recording is closed."""
+    monkeypatch.setattr(recorder_module, "_FLUSH_EVERY_S", PATIENCE_S)
+
+
+@pytest.mark.usefixtures("write_on_demand")
+def test_directory_that_vanishes_ends_the_recording_with_one_warning(tmp_path: Path) -> None:
+    """Or its owner would notice only with the next segment, an hour later, that nothing is kept."""
+    directory = tmp_path / "recording"
+    with capture_logs() as logs:
+        recorder = Recorder(directory, {})
+        for number in range(3):
+            recorder.note(SIGNAL, number)
+            recorder._write_waiting_or_give_up()
+            if number == 0:
+                shutil.rmtree(directory)
+        recorder.close()
+    (entry,) = logs
+    path = directory / "000001.podium"
+    assert entry["error"] == f"FileNotFoundError: [Errno 2] The file of the recording was deleted: '{path}'"
+    assert (entry["directory"], recorder.failure) == (str(directory), entry["error"])
+
+
+@pytest.mark.usefixtures("write_on_demand")
+def test_directory_that_is_renamed_keeps_the_recording(tmp_path: Path) -> None:
+    with capture_logs() as logs:
+        recorder = Recorder(tmp_path / "recording", {})
+        for number in range(3):
+            recorder.note(SIGNAL, number)
+            recorder._write_waiting_or_give_up()
+            if number == 0:
+                (tmp_path / "recording").rename(tmp_path / "renamed")
+        recorder.close()
+    assert not logs
+    assert [entry[1] for entry in entries_of(open_segments(tmp_path / "renamed"))] == [0, 1, 2]
+
+
+@pytest.mark.usefixtures("write_on_demand")
+def test_fault_of_the_writer_ends_the_recording_with_one_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the thread that takes them, entries would fill the memory."""
+
+    def fail(*_: Any) -> None:
+        raise KeyError("nobody thought of it")
+
+    monkeypatch.setattr(columns.ColumnWriter, "contents", fail)
+    with capture_logs() as logs:
+        recorder = Recorder(tmp_path, {})
+        for number in range(2):
+            recorder.note(SIGNAL, number)
+            recorder._write_waiting_or_give_up()
+        assert not len(recorder._buffer)
+        recorder.close()
+    (entry,) = logs
+    assert entry["error"] == recorder.failure == "KeyError: 'nobody thought of it'"
+
+
 @pytest.mark.parametrize("segment_bytes", [1 << 30, 3_000], ids=["one segment", "many segments"])
 def test_recording_ends_at_its_limit_with_one_warning_and_stays_readable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, segment_bytes: int
@@ -99,11 +159,11 @@ def test_recording_ends_at_its_limit_with_one_warning_and_stays_readable(
     assert segments.damage == ""
 
 
+@pytest.mark.usefixtures("write_on_demand")
 def test_disk_that_is_too_slow_ends_the_recording_with_one_warning_and_nothing_waits_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recorder_module, "_WAITING_MAX", 100)
-    monkeypatch.setattr(recorder_module, "_FLUSH_EVERY_S", PATIENCE_S)
     with capture_logs() as logs:
         recorder = Recorder(tmp_path, {})
         for _ in range(2):

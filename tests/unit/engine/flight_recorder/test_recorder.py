@@ -105,8 +105,8 @@ def test_recorded_scores_do_not_change_later(attempts):
     for number in range(attempts):
         record = Scored(np.arange(60), {}, history, history.version, {"Fit": 1, "Own": 2})
         place(recorder, nodes, numbered_pod(number), scores=record)
-        history.note(number % 7)
         table[number % 7] -= 1
+        history.note(number % 7, table[number % 7].tolist())
     details = [recorder.details(attempt) for attempt in recorder.newest_first()]
     seal(recorder)
     assert [recorder.details(attempt) for attempt in recorder.newest_first()] == details
