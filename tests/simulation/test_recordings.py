@@ -107,14 +107,14 @@ def test_recording_of_another_commit_is_replayed_and_names_both_commits_where_th
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another commit may read the clocks less often, or decide otherwise: stood in for by another configuration."""
-    (recorded,) = {str(open_segments(life).description["commit"]) for life in directory.iterdir()}
+    (commit,) = {str(open_segments(life).description["commit"]) for life in directory.iterdir()}
     monkeypatch.setattr(build, "commit", lambda: "0123abcd")
     (result,) = replay_all(directory)
     assert_same([result])
     assert result.made_by == ""
     (result,) = replay_all(directory, configuration("score: {enabled: [{name: NodeResourcesFit, weight: 90}]}"))
     assert not result.is_same
-    assert recorded in result.made_by
+    assert commit in result.made_by
     assert result.made_by.endswith(
         f"podium {podium.__version__} of commit 0123abcd, which does not repeat it: "
         "replay it with the podium that recorded it"

@@ -131,7 +131,7 @@ def _bind_without_writing_claims(patch: pytest.MonkeyPatch) -> None:
         (_start_alone, "gang in part", "gangs", (1, 2, 3)),
         (_wait_for_ever, "held on", "gangs", _SEEDS_TRIED),
         # Few calms have a gang that waits and would fit.
-        (_wait_for_members_that_nobody_needs, "gang forgotten", "gangs", (14, 23, 43)),
+        (_wait_for_members_that_nobody_needs, "gang forgotten", "gangs", (17, 46, 53)),
         (_see_no_devices_in_use, "device twice", "devices", _SEEDS_TRIED),
         (_keep_answers_for_ever, "device twice", "devices", _SEEDS_TRIED),
         (_bind_without_writing_claims, "bound without", "devices", _SEEDS_TRIED),
