@@ -83,6 +83,7 @@ def test_answer_that_is_no_bool_is_an_error(expression):
         holds(expression)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("pair", "use"),
     [

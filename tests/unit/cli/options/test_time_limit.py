@@ -166,6 +166,7 @@ def test_the_time_counts_once_the_cluster_has_been_read(cluster: Path, monkeypat
     assert json.loads(result.stdout)["fixes"]
 
 
+@pytest.mark.long
 def test_reading_the_cluster_has_a_limit_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time_limit, "_READING_S_MIN", 0.001)
     nodes = [node("n", labels={f"label-{number}": "x" for number in range(20_000)})]
