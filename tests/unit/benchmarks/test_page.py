@@ -83,6 +83,7 @@ def test_the_page_has_a_section_for_each_file_with_machine_command_and_figures(p
     assert "| plans, diverse, 2,000 pods: CPU | ≤ 0.5× | 0.25× | met |" in text
 
 
+@pytest.mark.long
 def test_every_plot_of_the_page_is_drawn_and_shows_what_it_is_about(page: Path) -> None:
     for name in ("throughput", "cpu", "growth"):
         assert f"(performance/{name}.svg)" in page.read_text()
