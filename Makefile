@@ -6,8 +6,8 @@ BIN := $(VENV)/bin
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # Of the unit tests, each of which runs in a process of its own; the first is shown while it runs.
 OTHER_PARTS := $(shell number=2; while [ $$number -le $(CORES) ]; do echo $$number; number=$$((number + 1)); done)
-# Tests of processes wait for them half of the time.
-WAITING := $(shell expr 2 \* $(CORES))
+# Tests of processes wait for them most of the time: of two cores four workers use 1.4 in end-to-end tests.
+WAITING := $(shell expr 2 \* $(CORES) + 2)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start hundreds of processes, each of which would otherwise compile podium anew.
 export PYTHONDONTWRITEBYTECODE :=
