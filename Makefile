@@ -63,7 +63,7 @@ check: $(VENV)/.dev-stamp  ## Fast: format, lint, import layers, unit tests (but
 	@echo "== format, lint"
 	@$(BIN)/ruff format --check -q . && $(BIN)/ruff check -q .
 	@echo "== unit tests; meanwhile types, import layers, and dependencies: installed from hashes, and they fit together"
-	@mkdir -p build; rm -f build/check-*.txt; trap 'kill $$processes 2> /dev/null' INT TERM; \
+	@mkdir -p build; rm -f build/check-*.txt; trap 'kill $$processes 2> /dev/null' INT TERM; processes=; names=; \
 	  beside() { name=$$1; shift; "$$@" > build/check-$$name.txt 2>&1 & processes="$$processes $$!"; names="$$names $$name"; }; \
 	  for part in $(OTHER_PARTS); do \
 	    beside unit-$$part $(BIN)/pytest -q -m "not long" --part $$part/$(CORES) tests/unit; \
