@@ -6,8 +6,8 @@ BIN := $(VENV)/bin
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # Of the unit tests, each of which runs in a process of its own; the first is shown while it runs.
 OTHER_PARTS := $(shell number=2; while [ $$number -le $(CORES) ]; do echo $$number; number=$$((number + 1)); done)
-# Tests of processes wait for them half of the time.
-WAITING := $(shell expr 2 \* $(CORES))
+# Tests of processes wait for them most of the time: of two cores four workers use 1.4 in end-to-end tests.
+WAITING := $(shell expr 2 \* $(CORES) + 2)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start hundreds of processes, each of which would otherwise compile podium anew.
 export PYTHONDONTWRITEBYTECODE :=
@@ -56,24 +56,25 @@ test: $(VENV)/.docs-stamp $(VENV)/.release-stamp  ## Everything: checks, unit, p
 	@$(BIN)/python -m tests.browser || [ -z "$$PODIUM_REQUIRE_CONTROL_PLANE" ]
 	@echo "== the playground (Pyodide and its wheels are fetched once, seconds)"
 	@$(BIN)/python -m tests.playground.site || [ -z "$$PODIUM_REQUIRE_CONTROL_PLANE" ]
-	@echo "== integration tests, and tests against the real control plane"
-	@$(BIN)/pytest -q -n $(WAITING) --dist loadfile tests --ignore tests/unit
+	@echo "== long unit tests, integration tests, and tests against the real control plane"
+	@$(BIN)/pytest -q -n $(WAITING) --dist loadfile --after-check tests
 
-check: $(VENV)/.dev-stamp  ## Fast: format, lint, import layers, unit tests, strict types
-	@echo "== format, lint, layers"
+check: $(VENV)/.dev-stamp  ## Fast: format, lint, import layers, unit tests (but for long ones), strict types
+	@echo "== format, lint"
 	@$(BIN)/ruff format --check -q . && $(BIN)/ruff check -q .
-	@$(BIN)/lint-imports --no-cache > /dev/null || $(BIN)/lint-imports
-	@echo "== dependencies: installed from hashes, and they fit together"
-	@$(BIN)/pip check
-	@echo "== unit tests, and types meanwhile"
-	@mkdir -p build; rm -f build/unit-*.txt; trap 'kill $$meanwhile 2> /dev/null' INT TERM; \
-	  $(BIN)/mypy > build/types.txt 2>&1 & meanwhile=$$!; \
+	@echo "== unit tests; meanwhile types, import layers, and dependencies: installed from hashes, and they fit together"
+	@mkdir -p build; rm -f build/check-*.txt; trap 'kill $$processes 2> /dev/null' INT TERM; processes=; names=; \
+	  beside() { name=$$1; shift; "$$@" > build/check-$$name.txt 2>&1 & processes="$$processes $$!"; names="$$names $$name"; }; \
 	  for part in $(OTHER_PARTS); do \
-	    $(BIN)/pytest -q --part $$part/$(CORES) tests/unit > build/unit-$$part.txt 2>&1 & meanwhile="$$meanwhile $$!"; \
+	    beside unit-$$part $(BIN)/pytest -q -m "not long" --part $$part/$(CORES) tests/unit; \
 	  done; \
-	  $(BIN)/pytest -q --part 1/$(CORES) tests/unit; status=$$?; \
-	  for process in $$meanwhile; do wait $$process || status=1; done; \
-	  for part in $(OTHER_PARTS); do cat build/unit-$$part.txt; done; cat build/types.txt; exit $$status
+	  beside types $(BIN)/mypy; beside layers $(BIN)/lint-imports --no-cache; beside dependencies $(BIN)/pip check; \
+	  $(BIN)/pytest -q -m "not long" --part 1/$(CORES) tests/unit; status=$$?; \
+	  set -- $$names; \
+	  for process in $$processes; do \
+	    wait $$process && result=0 || result=1 status=1; \
+	    [ $$1-$$result = layers-0 ] || cat build/check-$$1.txt; shift; \
+	  done; exit $$status
 
 pythons: $(VENV)/.dev-stamp  ## Unit and property tests on each Python from 3.11 to 3.14 that uv finds or can fetch; says which it has not
 	@for version in 3.11 3.12 3.13 3.14; do \

@@ -25,7 +25,7 @@ from tests.control_plane.client import Client
 from tests.control_plane.locate import Binaries
 from tests.control_plane.requirement import built_or_skipped
 from tests.control_plane.servers import LARGE_HEAPS, ControlPlane
-from tests.distribution import LongestFirst, in_part
+from tests.distribution import LongestFirst, in_part, is_left_by_check, may_be_left_by_check
 from tests.go_tools import binaries as go_tools
 from tests.helm.chart import Helm
 from tests.patience import PATIENCE_S
@@ -98,16 +98,27 @@ discovery.entry_points = lru_cache(discovery.entry_points)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """One of several processes may run each part of the tests."""
+    """One of several processes may run each part of the tests, and another what those of `make check` have left."""
     parser.addoption("--part", help="run only the files of this part, such as 1/2")
+    parser.addoption("--after-check", action="store_true", help="leave out the unit tests that `make check` runs")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out the files of the other parts."""
-    part = config.getoption("part", None)
-    if part is None or not collection_path.name.startswith("test_") or in_part(collection_path, part):
+    """Leave out the files of the other parts, and those that `make check` runs as a whole."""
+    if not collection_path.name.startswith("test_"):
         return None
-    return True
+    part = config.getoption("part", None)
+    is_of_another = part is not None and not in_part(collection_path, part)
+    is_run_by_check = config.getoption("after_check", False) and not may_be_left_by_check(collection_path)
+    return is_of_another or is_run_by_check or None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the other tests that `make check` runs."""
+    if config.getoption("after_check", False):
+        config.hook.pytest_deselected(items=[item for item in items if not is_left_by_check(item)])
+        items[:] = [item for item in items if is_left_by_check(item)]
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

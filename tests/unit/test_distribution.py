@@ -1,15 +1,24 @@
-"""The scheduler of `make test`: the longest begin first, and a file stays together unless it may be divided."""
+"""What `make check` leaves to `make test`, where the longest begin and a file is kept together unless it is divided."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
 from xdist.remote import Producer
 
-from tests.distribution import DIVIDED, LONGEST, LongestFirst, in_part
+from tests.distribution import (
+    DIVIDED,
+    LONGEST,
+    LongestFirst,
+    in_part,
+    is_left_by_check,
+    may_be_left_by_check,
+)
 
 ROOT = Path(__file__).parents[2]
+MARK = "pytest.mark.long"
 
 
 class Worker:
@@ -38,6 +47,17 @@ def test_each_file_belongs_to_one_part_and_no_part_is_small() -> None:
         sizes = [sum(in_part(file, f"{number}/{count}") for file in files) for number in range(1, count + 1)]
         assert sum(sizes) == len(files)
         assert min(sizes) > 0.7 * len(files) / count
+
+
+def test_long_unit_tests_and_those_of_other_folders_are_run_after_the_check(request: pytest.FixtureRequest) -> None:
+    files = list((ROOT / "tests" / "unit").rglob("test_*.py"))
+    assert 10 < sum(map(may_be_left_by_check, files)) < len(files) / 4
+    # The file is looked at as a text, in which another spelling would not be found.
+    assert [file for file in files if MARK.partition(".")[2] in file.read_text().replace(MARK, "")] == []
+    assert may_be_left_by_check(ROOT / "tests" / "properties" / "insight" / "test_fixes.py")
+    assert not is_left_by_check(request.node)
+    request.node.add_marker("long")
+    assert is_left_by_check(request.node)
 
 
 def test_the_longest_begin_and_a_file_stays_together_unless_it_may_be_divided() -> None:

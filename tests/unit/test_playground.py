@@ -41,6 +41,7 @@ def load(*files, config=""):
     return playground, json.loads(playground.load({str(file): file.read_bytes() for file in files}, config))
 
 
+@pytest.mark.long
 def test_what_a_browser_runs_loads_nothing_that_a_browser_lacks():
     # From Python 3.13 on sysconfig imports threading, in a browser as well.
     script = (

@@ -94,6 +94,7 @@ def test_each_watched_resource_has_its_rights_in_the_chart_and_its_row_in_the_sa
     assert (row.plural, row.namespaced) == (resource.plural, resource.is_namespaced)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("title", CHECKS)
 def test_a_recipe_works_as_it_is_written(title: str, tmp_path: Path) -> None:
     steps = recipe(title)

@@ -9,13 +9,17 @@ import pytest
 
 from tests.shown_answers import ROOT, blocks, faults, live_answers, pages, remake
 
+LONG = pytest.mark.long
+MCP_PAGE = "docs/mcp.md"
+"""Its code starts a server, and asks it."""
+
 
 @pytest.fixture(autouse=True)
 def _in_the_clone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
 
 
-@pytest.mark.parametrize("page", pages())
+@pytest.mark.parametrize("page", [pytest.param(page, marks=LONG if page == MCP_PAGE else ()) for page in pages()])
 def test_a_page_shows_what_is_printed(page: str) -> None:
     text = Path(page).read_text()
     with warnings.catch_warnings(action="ignore"):

@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -6,6 +7,7 @@ from benchmarks.bound_pods import MarkerCount
 MARKER = b'"type":"ADDED"'
 
 
+@pytest.mark.long
 @given(st.lists(st.sampled_from([MARKER, b"{", b'"type":"MODIFIED"', b'"type"', b"\n"])), st.data())
 def test_the_count_does_not_depend_on_where_the_stream_is_cut(parts: list[bytes], data: st.DataObject) -> None:
     stream = b"".join(parts)

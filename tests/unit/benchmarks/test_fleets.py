@@ -1,6 +1,9 @@
+import pytest
+
 from benchmarks import fleets
 
 
+@pytest.mark.long
 def test_a_small_fleet_answers_whatever_has_changed():
     costs = fleets.measure(members=2, nodes=6, pods=12, questions=2)
     clusters = {(latency.kind, latency.clusters_max, latency.state): latency.clusters for latency in costs.latencies}

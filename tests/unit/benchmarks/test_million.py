@@ -19,6 +19,7 @@ def test_shards_divide_all_nodes_and_pods_and_each_pod_is_placed() -> None:
     assert all(shard.nodes and shard.pods and shard.cpu_s > 0 for shard in shards)
 
 
+@pytest.mark.long
 def test_shards_run_in_processes_of_their_own() -> None:
     lines: list[str] = []
     (cost,) = million.measure([Size(20, 10, 2, 1.0)], lines.append, processes=1)

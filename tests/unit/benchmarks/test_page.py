@@ -67,6 +67,7 @@ def page(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(results, tmp_path_factory.mktemp("docs"))
 
 
+@pytest.mark.long
 def test_the_page_has_a_section_for_each_file_with_machine_command_and_figures(page: Path) -> None:
     text = page.read_text()
     assert text.count("\n## ") == 11
@@ -82,6 +83,7 @@ def test_the_page_has_a_section_for_each_file_with_machine_command_and_figures(p
     assert "| plans, diverse, 2,000 pods: CPU | ≤ 0.5× | 0.25× | met |" in text
 
 
+@pytest.mark.long
 def test_every_plot_of_the_page_is_drawn_and_shows_what_it_is_about(page: Path) -> None:
     for name in ("throughput", "cpu", "growth"):
         assert f"(performance/{name}.svg)" in page.read_text()
@@ -89,6 +91,7 @@ def test_every_plot_of_the_page_is_drawn_and_shows_what_it_is_about(page: Path) 
     assert "2.00×" in (page.parent / "performance" / "throughput.svg").read_text()
 
 
+@pytest.mark.long
 def test_the_same_results_give_the_same_files(results: Path, page: Path, tmp_path: Path) -> None:
     second_page = write(results, tmp_path)
     first, second = (
@@ -104,6 +107,7 @@ def test_what_was_not_measured_has_no_section(results: Path, tmp_path: Path) -> 
     assert "## Start-up" in text
 
 
+@pytest.mark.long
 def test_sections_that_were_not_measured_anew_stay_as_they_were(results: Path, page: Path, tmp_path: Path) -> None:
     text, docs = page.read_text(), tmp_path / "docs"
     write(results, docs)

@@ -26,6 +26,7 @@ def karpenter(directory: Path, text: str, code: int = 0) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_both_planners_answer_the_same_file_in_turn_and_podium_alone_the_largest(tmp_path: Path) -> None:
     small, large = Question("small", 10, pools=2, nodes=1), Question("large", 15, is_compared=False)
     planner = karpenter(tmp_path, answer_text())
@@ -39,6 +40,7 @@ def test_both_planners_answer_the_same_file_in_turn_and_podium_alone_the_largest
     assert (podium.errors, podium.on_nodes > 0, podium.claims > 0, podium.cpu_s > 0) == (0, True, True, True)
 
 
+@pytest.mark.long
 def test_a_planner_that_fails_or_loses_pods_ends_the_measurement(tmp_path: Path) -> None:
     with pytest.raises(StallError, match="broken"):
         list(measure([Question("small", 10)], 1, karpenter(tmp_path, answer_text(), code=1), lambda _: None))

@@ -112,6 +112,7 @@ def count_calls(do: Callable[[], None]) -> int:
     return calls - 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CALLS_MAX)
 def test_attempt_does_no_more_than_it_did_whatever_the_number_of_running_pods(name):
     workload = WORKLOADS[name]
@@ -125,6 +126,7 @@ def test_attempt_does_no_more_than_it_did_whatever_the_number_of_running_pods(na
     assert looked_at["NodeResourcesFit", "Filter"] >= ATTEMPTS
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", GANG_CALLS_MAX)
 def test_a_pod_of_a_gang_costs_no_more_than_it_did(size):
     workload = WORKLOADS["gangs"]
@@ -177,6 +179,7 @@ def test_a_pod_that_fits_nowhere_costs_no_more_than_it_did():
     assert count_calls(reject_all) / ATTEMPTS <= REJECTION_CALLS_MAX
 
 
+@pytest.mark.long
 def test_the_flight_recorder_adds_twelve_calls_to_an_attempt():
     """Keeping the scores, counting and sealing included; making an observation for the queue is no work of its own."""
     calls = {}

@@ -112,6 +112,7 @@ def test_message_differs_from_a_map():
 DEEP = 100_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "text",
     [

@@ -60,6 +60,7 @@ def test_value_that_grows_without_bounds_is_an_error(expression):
         holds(expression)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "expression",
     [
@@ -83,6 +84,7 @@ def test_answer_that_is_no_bool_is_an_error(expression):
         holds(expression)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("pair", "use"),
     [

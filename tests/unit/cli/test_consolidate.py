@@ -197,6 +197,7 @@ def test_a_cluster_without_nodes_has_nothing_that_can_go(tmp_path):
     assert _json("-f", _cluster(tmp_path / "cluster.yaml", node_pool()))["commands"] == []
 
 
+@pytest.mark.long
 def test_thousands_of_pools_are_no_trouble(tmp_path):
     path = _cluster(tmp_path / "cluster.yaml", node("a"), *(node_pool(f"pool-{number}") for number in range(5000)))
     assert _json("-f", path)["commands"] == []

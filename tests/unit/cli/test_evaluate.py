@@ -76,6 +76,7 @@ def _rows(result):
     return [" ".join(line.split()) for line in result.stdout.splitlines() if line.strip()]
 
 
+@pytest.mark.long
 def test_nodes_with_equal_verdicts_share_a_row_in_a_large_cluster(tmp_path):
     arguments = ("-f", _large(tmp_path), "--pod", write_objects(tmp_path / "p.yaml", pod("web", "3")))
     rows = _rows(_run(*arguments))
@@ -95,6 +96,7 @@ def test_nodes_with_equal_verdicts_share_a_row_in_a_large_cluster(tmp_path):
     assert len(as_json["filter"]) == 1000
 
 
+@pytest.mark.long
 def test_nodes_with_equal_scores_share_a_row_below_the_winner(tmp_path):
     arguments = ("-f", _large(tmp_path), "--pod", write_objects(tmp_path / "p.yaml", pod("web", "1")))
     rows = _rows(_run(*arguments))

@@ -61,6 +61,7 @@ def test_a_command_that_is_misspelt_is_suggested(names: list[str], message: str)
     assert f"Error: {message}" in result.output
 
 
+@pytest.mark.long
 def test_help_loads_no_scheduler_and_a_question_about_files_no_http_stack(tmp_path: Path) -> None:
     """Imports take most of the time of a short command."""
     cluster = tmp_path / "cluster.json"

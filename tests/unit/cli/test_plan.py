@@ -482,6 +482,7 @@ def test_a_cluster_without_nodes_or_pods_has_an_empty_plan(tmp_path, types):
     assert "No node to buy" in _run("-f", _cluster(tmp_path / "c", node_pool()), "--catalogue", types).stdout
 
 
+@pytest.mark.long
 def test_thousands_of_pools_are_all_asked(tmp_path, types):
     pools = [node_pool(f"pool-{index}") for index in range(2000)]
     answer = _json("-f", _cluster(tmp_path / "c", *pools, pod("web", cpu="99")), "--catalogue", types)

@@ -22,6 +22,7 @@ def test_members_of_gzip_of_any_number_are_one_body_however_they_were_cut(size: 
     assert b"".join(pieces(Decompressor("gzip"), data, size)) == b"".join(members)
 
 
+@pytest.mark.long
 def test_no_step_is_large_and_growth_has_a_limit() -> None:
     bomb = zlib.compress(b" " * 100_000_000)
     sizes = []
@@ -31,6 +32,7 @@ def test_no_step_is_large_and_growth_has_a_limit() -> None:
     assert max(len(next(pieces)) for _ in range(100)) <= 256 * 1024
 
 
+@pytest.mark.long
 def test_a_long_body_that_grows_as_lists_do_is_read_to_its_end() -> None:
     """Twice as much as may grow from a few bytes."""
     items = b"".join(b'{"uid":"%032x","labels":"%s"},' % (number * 2**90 // 7, b"x" * 900) for number in range(140_000))

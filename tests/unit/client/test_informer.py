@@ -201,6 +201,7 @@ async def test_a_broken_object_keeps_what_was_known_until_it_is_deleted_or_repla
 STATE = st.dictionaries(st.sampled_from("abcdef"), st.tuples(st.integers(1, 30), st.sampled_from(["u", "v"])))
 
 
+@pytest.mark.long
 @given(st.lists(STATE, min_size=1, max_size=5))
 async def test_whatever_lists_follow_each_other_handlers_can_follow_them(
     states: Sequence[dict[str, tuple[int, str]]],

@@ -30,6 +30,7 @@ def make_items(seed: int, count: int) -> list[dict[str, object]]:
     return [item(2) for _ in range(count)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("separators", [(",", ":"), (" ,\n ", ": ")])
 @pytest.mark.parametrize("seed", range(4))
 def test_every_item_comes_once_and_in_order_and_no_piece_is_long(

@@ -203,6 +203,7 @@ ITEMS = st.lists(
 CUTS = st.lists(st.integers(0, 5_000), max_size=12)
 
 
+@pytest.mark.long
 @given(ITEMS, CUTS, st.sampled_from([1, 40, 300]))
 def test_any_list_cut_anywhere_gives_its_items(items: list[Any], cuts: list[int], piece_bytes: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -212,6 +213,7 @@ def test_any_list_cut_anywhere_gives_its_items(items: list[Any], cuts: list[int]
     assert last.resource_version == "9"
 
 
+@pytest.mark.long
 @given(ITEMS, CUTS, st.integers(1, 5_000))
 def test_a_list_torn_anywhere_is_malformed(items: list[Any], cuts: list[int], torn: int) -> None:
     array = body(*items)
@@ -222,6 +224,7 @@ def test_a_list_torn_anywhere_is_malformed(items: list[Any], cuts: list[int], to
             read(split(content, *cuts), KEEPER)
 
 
+@pytest.mark.long
 @given(ITEMS, CUTS)
 def test_where_a_list_is_cut_makes_no_difference_to_what_is_broken(items: list[Any], cuts: list[int]) -> None:
     array = body(*items, pod_item("bad", spec={"priority": "high"}), pod_item("z"))

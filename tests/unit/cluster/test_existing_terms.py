@@ -39,6 +39,7 @@ def assert_true(cluster: ChangingCluster, incoming_pod: IncomingPod, kinds: froz
     }
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(history=histories, incoming_pod=newcomers, term_kinds=kinds)
 def test_terms_found_are_those_of_a_recount_whatever_has_happened(history, incoming_pod, term_kinds) -> None:
@@ -51,6 +52,7 @@ def test_terms_found_are_those_of_a_recount_whatever_has_happened(history, incom
     assert_true(cluster, incoming_pod, term_kinds)
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(
     earlier_changes=histories,

@@ -58,6 +58,7 @@ def assert_true(cluster: ChangingCluster, queries: list[PodQuery]) -> None:
         assert by_value.tolist() == cluster.by_value("zone", by_row), query
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(history=histories, pod_queries=st.lists(queries, min_size=1, max_size=3))
 def test_counters_are_what_a_recount_gives_whatever_has_happened(history, pod_queries) -> None:
@@ -70,6 +71,7 @@ def test_counters_are_what_a_recount_gives_whatever_has_happened(history, pod_qu
     assert_true(cluster, pod_queries)
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(
     earlier_changes=histories,

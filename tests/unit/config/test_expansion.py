@@ -385,6 +385,7 @@ NAMES = st.lists(st.sampled_from(["A", "B", "C", "Nobody"]), max_size=4, unique=
 DISABLED = st.lists(st.sampled_from(["A", "B", "C", "*"]), max_size=3).map(" ".join)
 
 
+@pytest.mark.long
 @given(NAMES, NAMES, DISABLED)
 def test_what_runs_at_a_point_extends_it_once_and_is_asked_for(multi_point, enabled_plugins, disabled):
     me = profile(multi_point, filter=plugin_set(enabled_plugins, disabled))

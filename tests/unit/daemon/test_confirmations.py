@@ -123,6 +123,7 @@ async def test_few_are_looked_up_where_the_watch_is_far_behind() -> None:
         assert len(bench.requests_sent("GET")) == 16
 
 
+@pytest.mark.long
 async def test_pods_that_are_seen_bound_are_not_kept() -> None:
     bench = LoopBench()
     bench.put(node("n1", pods=10_000, cpu="10000"))

@@ -824,6 +824,7 @@ async def test_two_statuses_of_a_pod_are_written_one_after_the_other() -> None:
     assert [message.rpartition(" ")[2] for _, message in bench.conditions] == ["first.", "second."]
 
 
+@pytest.mark.long
 async def test_whatever_fails_along_the_way_every_pod_is_bound_once_in_the_end() -> None:
     random = Random(7)
     bound_names: list[str] = []

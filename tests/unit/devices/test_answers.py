@@ -72,6 +72,7 @@ def test_after_many_steps_the_turn_is_over_before_another_evaluation():
     assert run_uninterrupted(answers().find("true", budget)) is True
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("expression", "error", "text"),
     [

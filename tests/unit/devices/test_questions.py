@@ -138,6 +138,7 @@ class Cluster:
         return answers
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(8))
 def test_a_kept_answer_is_the_one_that_would_be_found_anew(seed: int) -> None:
     random = Random(seed)

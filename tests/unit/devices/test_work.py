@@ -59,6 +59,7 @@ def test_a_pool_of_many_devices_is_put_together_slice_by_slice() -> None:
     assert cost(PER_SLICE) == cost(1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("request_spec", "fields"),
     [
@@ -111,6 +112,7 @@ def test_a_short_selector_is_compiled_without_much_work(expression: str) -> None
     assert calls(lambda: compile_selector(expression)) < PER_SELECTOR_MAX
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "expression",
     [

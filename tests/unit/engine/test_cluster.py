@@ -35,6 +35,7 @@ def on(cluster):
 # ---------------------------------------------------------------- loading
 
 
+@pytest.mark.long
 def test_importing_the_library_loads_no_network_code():
     script = (
         "import podium, sys; podium.Cluster.load([]); "

@@ -69,6 +69,7 @@ def test_all_members_give_up_what_keeps_them_off() -> None:
     assert_all_hold(cluster, answer)
 
 
+@pytest.mark.long
 def test_different_members_may_need_different_edits() -> None:
     taint = {"key": "team", "value": "a", "effect": "NoSchedule"}
     leader = member(COSCHEDULING, "train-0", cpu="1", nodeSelector={"role": "leader"})

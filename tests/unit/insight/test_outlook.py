@@ -469,6 +469,7 @@ def test_a_gang_of_coscheduling_gets_its_nodes_together_later() -> None:
     assert [end.pod for end in answer.pods[0].ends] == ["default/once"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("largest", "verdict"), [("3", Verdict.LATER), ("4", Verdict.NEVER)])
 def test_a_gang_that_does_not_fit_in_the_order_of_its_members_may_fit_otherwise(largest: str, verdict: Verdict) -> None:
     # One after the other takes the middle of the larger node first.

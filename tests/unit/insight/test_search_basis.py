@@ -48,6 +48,7 @@ def _pod(random: Random, name: str) -> Json:
     return pod(name, random.choice(("1", "3", "9")), scheduler=None, **spec)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(6))
 def test_several_searches_of_one_cluster_answer_as_each_would_alone(seed: int) -> None:
     random = Random(seed)

@@ -22,6 +22,7 @@ def tainted_nodes(count=20):
     return Cluster.load([node(f"n{number}", taints=TAINTS) for number in range(count)])
 
 
+@pytest.mark.long
 def test_fixes_found_in_time_are_the_first_of_all_and_partial():
     every = tainted_nodes().fixes(web())
     assert not every.is_partial

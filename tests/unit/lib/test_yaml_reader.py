@@ -103,6 +103,7 @@ _values = st.recursive(
 )
 
 
+@pytest.mark.long
 @given(st.lists(_values, max_size=3))
 def test_what_is_dumped_is_read(documents):
     assert _read(yaml.safe_dump_all(documents, default_style='"', allow_unicode=True)) == documents

@@ -75,6 +75,7 @@ SPECS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.long
 @given(SPECS)
 def test_nulls_are_taken_out_wherever_they_are_and_texts_are_left_alone(spec: dict[str, Any]) -> None:
     assert PODS_DECODER.event(event("ADDED", pod_item(spec=spec))) == Change(
@@ -287,6 +288,7 @@ ANYTHING = st.recursive(
 )
 
 
+@pytest.mark.long
 @given(ANYTHING)
 def test_no_object_whatsoever_that_has_a_name_stops_the_stream(content: object) -> None:
     content = (
@@ -296,6 +298,7 @@ def test_no_object_whatsoever_that_has_a_name_stops_the_stream(content: object) 
     assert isinstance(change, Change | BrokenChange)
 
 
+@pytest.mark.long
 @given(st.lists(ANYTHING, max_size=4))
 def test_every_item_of_a_page_is_either_understood_or_named(items: list[object]) -> None:
     page_read = PODS_DECODER.page(page(*items))

@@ -305,6 +305,7 @@ def without(items: list[Node | Pod], uids: set[str]) -> Snapshot:
     return snapshot_of(*(item for item in items if item.uid not in uids))
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(items=clusters(), pod_requests=requests, pod_ports=ports, priority=st.integers(-1, 4), seed=st.integers(0, 9))
 def test_victims_are_enough_and_none_of_them_could_have_stayed(

@@ -212,6 +212,7 @@ def some_event(
     return [(event, old, new) for event in pod_changes(old, new, NEWEST)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(12))
 def test_asking_about_one_of_each_kind_gives_the_answers_of_asking_about_every_pod(seed: int) -> None:
     random = Random(seed)

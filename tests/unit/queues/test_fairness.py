@@ -68,6 +68,7 @@ class Day:
             self.bench.reject(info, *rejectors)
 
 
+@pytest.mark.long
 def test_high_priority_pods_that_every_event_wakes_leave_time_for_the_others() -> None:
     day = Day(lambda name: ["Fit"] if name.startswith("high") else None)
     day.arrivals = [(1000.0, pod(f"high-{index}", priority=9)) for index in range(300)]
@@ -79,6 +80,7 @@ def test_high_priority_pods_that_every_event_wakes_leave_time_for_the_others() -
     assert max(waits[100:]) <= 300 * ATTEMPT_S
 
 
+@pytest.mark.long
 def test_low_priority_pods_that_fail_are_tried_again_and_again_too() -> None:
     day = Day(lambda name: ["Fit"])
     day.arrivals = [(1000.0, pod(f"high-{index}", priority=9)) for index in range(300)]
@@ -124,6 +126,7 @@ def test_a_pod_is_taken_early_from_its_backoff_only_while_no_other_waits_whateve
     assert bench.state_of(high) is QueueState.GONE
 
 
+@pytest.mark.long
 def test_pods_taken_early_let_every_newcomer_go_first() -> None:
     day = Day(lambda name: ["Fit"] if name.startswith("high") else None, event_every_s=ATTEMPT_S)
     day.arrivals = [(1000.0, pod(f"high-{index}", priority=9)) for index in range(3)]

@@ -132,6 +132,7 @@ def test_only_the_owner_sees_a_recording(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "of" / "tuesday" / "000001.podium").stat().st_mode) == 0o600
 
 
+@pytest.mark.long
 def test_texts_of_errors_take_no_more_memory_than_they_may() -> None:
     redactor = Redactor()
     tracemalloc.start()

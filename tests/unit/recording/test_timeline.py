@@ -89,6 +89,7 @@ def test_a_part_of_the_time_is_read() -> None:
     assert read(*entries, seconds=3.0).times_s[-1] == 3.0
 
 
+@pytest.mark.long
 def test_large_clusters_and_long_times_take_no_more_room() -> None:
     recorder = UtilizationRecorder(["podium"])
     for index in range(3 * NODES_MAX):

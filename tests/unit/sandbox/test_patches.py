@@ -31,6 +31,7 @@ def test_merge_patch_follows_the_examples_of_rfc_7386(target, patch, result):
     assert merge_patch(target, patch) == result
 
 
+@pytest.mark.long
 @given(JSON, JSON)
 def test_merge_patch_leaves_its_target_alone_and_repeating_it_changes_nothing(target, patch):
     original = copy.deepcopy(target)

@@ -53,6 +53,7 @@ def test_other_paths_and_verbs_are_refused(method, path, code):
     assert caught.value.code == code
 
 
+@pytest.mark.long
 @pytest.mark.anyio
 async def test_yaml_that_is_nested_too_deep_is_refused():
     request = make_mocked_request("PATCH", "/", {"Content-Type": "application/apply-patch+yaml"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ NAMES = st.sets(st.text("abcdefgh-0123456789", min_size=1, max_size=12), min_siz
 KEYS = [f"rack-{number}" for number in range(800)]
 
 
+@pytest.mark.long
 @given(NAMES, st.text(max_size=30))
 def test_the_owner_is_the_first_of_the_ranking_in_whatever_order_members_are_named(members: set[str], key: str) -> None:
     assert owner(key, sorted(members)) == owner(key, sorted(members, reverse=True)) == ranking(key, members)[0]

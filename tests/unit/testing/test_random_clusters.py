@@ -3,6 +3,8 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
+import pytest
+
 from podium.testing import schedule_once
 from podium.testing.random_clusters import random_cluster
 
@@ -22,6 +24,7 @@ def test_the_same_seed_makes_the_same_cluster() -> None:
     assert random_cluster(Random("0/1")) != random_cluster(Random("0/2"))
 
 
+@pytest.mark.long
 def test_the_clusters_that_plugins_are_checked_on_give_every_filter_something_to_reject() -> None:
     rejections: Counter[str] = Counter()
     fitting = 0

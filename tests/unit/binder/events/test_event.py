@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -64,6 +65,7 @@ def test_a_long_note_is_cut_between_characters() -> None:
     assert truncate("x" + "é" * 600) == "x" + "é" * 509 + " ..."
 
 
+@pytest.mark.long
 @given(st.text(st.characters(), max_size=2000))
 @example("\ud800" * 1025)
 def test_every_note_fits_and_is_utf8(note: str) -> None:
@@ -71,6 +73,7 @@ def test_every_note_fits_and_is_utf8(note: str) -> None:
     encodable(note).encode()
 
 
+@pytest.mark.long
 @given(st.text(max_size=250))
 def test_what_fits_is_not_touched(note: str) -> None:
     assert truncate(note) == note

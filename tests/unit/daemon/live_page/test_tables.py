@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,6 +48,7 @@ def test_a_row_that_came_back_is_not_gone() -> None:
 ROWS = st.dictionaries(st.sampled_from("abcdef"), st.tuples(st.integers(0, 2)), max_size=6)
 
 
+@pytest.mark.long
 @given(st.lists(ROWS, min_size=1, max_size=12), st.data())
 def test_whoever_applies_the_changes_has_the_table_however_long_they_did_not_look(
     steps: list[dict[str, Row]], data: st.DataObject

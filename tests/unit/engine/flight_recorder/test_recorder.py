@@ -240,6 +240,7 @@ def test_names_that_do_not_fit_leave_the_attempts_without_their_details():
     assert recorder.nbytes <= MEMORY_BYTES_MIN
 
 
+@pytest.mark.long
 @settings(max_examples=6, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([3, 400]))
 def test_attempts_that_are_counted_later_are_kept_like_those_that_are_counted_at_once(seed, nodes):
@@ -306,6 +307,7 @@ def test_the_bytes_are_the_sum_of_what_is_kept_and_never_above_the_limit(seed, n
     assert recorder.attempts == len(list(recorder.newest_first()))
 
 
+@pytest.mark.long
 def test_what_is_kept_takes_no_more_memory_than_it_may():
     """`python -m tests.recorder_memory` tries a million attempts."""
     entries = measure(attempts=3000, nodes=5000, memory_bytes=4 * MEMORY_BYTES_MIN, seed=1)

@@ -93,6 +93,7 @@ def test_seed_draws_the_order_of_clusters_that_get_nothing_more():
     assert tuple(divide_into(spec, available)) == tuple("abcdefgh")
 
 
+@pytest.mark.long
 def test_five_thousand_clusters_are_divided():
     clusters = [cluster(f"m{number}") for number in range(5000)]
     available = {item.key: number % 50 for number, item in enumerate(clusters)}

@@ -163,6 +163,7 @@ def naive(pattern: Pattern, order: list[int], start: int, count_max: int):
 SIZES = (1, 2, 99, 100, 127, 128, 129, 256, 257, 640)
 
 
+@pytest.mark.long
 @given(
     count=st.sampled_from(SIZES),
     seed=st.integers(0, 2**32),

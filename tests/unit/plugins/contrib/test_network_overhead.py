@@ -127,6 +127,7 @@ def text(name: str, satisfied: int, violated: int) -> str:
     )
 
 
+@pytest.mark.long
 def test_it_keeps_the_contract() -> None:
     check_contract(NetworkOverhead)
     check_contract(NetworkOverhead, {"whenMissing": "Reject"})

@@ -28,6 +28,7 @@ def asks(expression: str, name: str = "c") -> ResourceClaim:
     return msgspec.convert({"metadata": metadata, "spec": spec}, ResourceClaim)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("expression", "reason"),
     [

@@ -135,6 +135,7 @@ def test_a_search_that_is_short_has_no_pause(running: list[Search]) -> None:
     assert len(search.held_ms) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "selector",
     [

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 import podium
@@ -68,6 +69,7 @@ def allocated_claims(count: int) -> Iterable[ResourceClaim]:
         yield replace(model, metadata=metadata, status=replace(model.status, allocation=own))
 
 
+@pytest.mark.long
 def test_an_attempt_costs_the_same_beside_100_000_allocated_claims() -> None:
     nodes = snapshot_of(*(node(f"n{at}") for at in range(20)))
     slices = [a_slice(f"n{at}", *(f"g{index}" for index in range(8))) for at in range(20)]

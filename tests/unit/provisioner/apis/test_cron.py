@@ -138,6 +138,7 @@ def is_free(text: str) -> bool:
     return any(item in ("*", "?", "*/1", "?/1") for item in text.split(","))
 
 
+@pytest.mark.long
 @given(
     numbers(0, 59),
     numbers(0, 23),

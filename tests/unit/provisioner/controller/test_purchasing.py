@@ -20,6 +20,7 @@ def anyio_backend() -> object:
     return VIRTUAL_TIME
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("error", [Forbidden("no"), Invalid("no")])
 async def test_a_node_that_is_refused_for_good_keeps_no_other_pod_waiting_for_long(error: ApiError) -> None:
     world = World()

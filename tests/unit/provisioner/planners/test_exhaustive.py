@@ -2,6 +2,8 @@
 
 from random import Random
 
+import pytest
+
 from podium.engine.cluster import Cluster
 from podium.provisioner.planners.exhaustive import NODES_MAX, may_be_better
 from podium.provisioner.planners.placed_plans import plan_with_podium
@@ -52,6 +54,7 @@ def test_a_larger_purchase_has_a_bound():
     assert plan.proof.text.startswith("Not proven: at least ")
 
 
+@pytest.mark.long
 def test_a_larger_purchase_is_made_of_the_nodes_of_its_bound_if_they_cost_less():
     sizes = ((4, 2, 0.25), (8, 2, 0.24), (16, 2, 0.22), (8, 4, 0.27), (16, 4, 0.26))
     types = tuple(instance_type(f"c-{cpu}", cpu, f"{gib * cpu}Gi", 40, price=cpu * price) for cpu, gib, price in sizes)

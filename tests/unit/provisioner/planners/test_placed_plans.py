@@ -1,6 +1,8 @@
 import copy
 from collections.abc import Mapping
 
+import pytest
+
 from podium.engine.cluster import Cluster
 from podium.lib.time_limit import UNLIMITED
 from podium.objects.core import Pod
@@ -208,6 +210,7 @@ def test_the_example_of_the_module_holds():
     assert _keys_by_node(plan) == {"old": ["default/a", "default/big"], "pool-new-0002": ["default/b"]}
 
 
+@pytest.mark.long
 def test_a_plan_whose_time_is_up_says_what_was_placed_by_then_and_what_was_not_looked_at():
     objects = [node(), *(pod(f"p-{number}", cpu="900m") for number in range(4))]
     counts = set()

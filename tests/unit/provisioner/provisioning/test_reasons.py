@@ -51,6 +51,7 @@ def test_what_a_pod_demands_in_vain_is_written_as_label_selectors_are(demand: Re
     assert (not texts) == node_requirements.is_compatible(pod_requirements, {"known"})
 
 
+@pytest.mark.long
 def test_no_reason_has_the_same_words_twice() -> None:
     """Whoever adds a sentence of Karpenter's has to say it in podium's words, too."""
     for path in PROVISIONER.rglob("*.py"):

@@ -154,6 +154,7 @@ def test_plans_of_any_cluster_hold_what_they_promise(seed: int) -> None:
         )
 
 
+@pytest.mark.long
 def test_greedy_saves_a_fifth_more_where_a_node_stands_in_the_way_of_prefixes() -> None:
     ratios = []
     for seed in range(100):

@@ -366,6 +366,7 @@ SETS = st.lists(
 ).map(Requirements)
 
 
+@pytest.mark.long
 @given(SETS, SETS)
 def test_reasons_are_given_exactly_where_two_sets_do_not_agree(mine: Requirements, incoming_set: Requirements) -> None:
     assert mine.intersects(incoming_set) == (mine.conflicts(incoming_set) == ())
@@ -374,6 +375,7 @@ def test_reasons_are_given_exactly_where_two_sets_do_not_agree(mine: Requirement
     assert mine.intersects(incoming_set) == incoming_set.intersects(mine)
 
 
+@pytest.mark.long
 @given(SETS, SETS)
 def test_a_union_is_at_least_as_strict_as_each_set(mine: Requirements, requirements: Requirements) -> None:
     union = mine.union(requirements)

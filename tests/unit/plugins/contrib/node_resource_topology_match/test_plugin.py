@@ -30,6 +30,7 @@ BIG = {"cpu": "4", "memory": "4Gi"}
 TWO = (zone(0, cpu="4", memory="8Gi"), zone(1, cpu="6", memory="8Gi"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", ["LeastAllocated", "MostAllocated", "BalancedAllocation", "LeastNUMANodes"])
 def test_it_keeps_the_contract(strategy: str) -> None:
     check_contract(NodeResourceTopologyMatch, {"scoringStrategy": {"type": strategy}})
