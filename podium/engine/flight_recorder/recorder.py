@@ -51,7 +51,6 @@ class FlightRecorder(AttemptObserver):
         self._open: dict[str, tuple[Ring, Segment, int]] = {}
         self._names = NodeNames()
         self._order: Rows | None = None
-        self._node_count = 0
         self._last_rejected: dict[int, tuple[PodSpec, int]] = {}
         self._count_max = 0
         """Up to so many, attempts are appended to the segment of placed pods without being counted."""
@@ -83,58 +82,9 @@ class FlightRecorder(AttemptObserver):
     ) -> None:
         """Record the decision. For most placed pods this calls hardly any function."""
         meta, scores, diagnosis, segment = cycle.pod.metadata, cycle.scored, cycle.diagnosis, self._placed.newest
+        order, is_placed = cycle.snapshot.order, decision.__class__ is Suggested
         self._sequence += 1
-        # As a rule no node was rejected and no score computed for this pod alone, so that little has to be counted.
-        if (
-            decision.__class__ is Suggested
-            and scores is not None
-            and scores.history in segment.histories
-            and scores.computed is NONE
-            and scores.extended is None
-            and (scores.rows.base is not None or scores.rows.nbytes <= _COPY_BYTES_MAX)
-            and cycle.snapshot.order is self._order
-            and not diagnosis.rejections
-            and not diagnosis.single
-            and len(segment.heads) < self._count_max
-            and meta.uid not in self._bound_s
-        ):
-            segment.heads.append(
-                (
-                    self._sequence,
-                    meta.namespace,
-                    meta.name,
-                    meta.uid,
-                    cycle.framework.name,
-                    info.attempts,
-                    started_s,
-                    seconds,
-                    decision.node_name,
-                    decision.evaluated_nodes,
-                    decision.feasible_nodes,
-                    self._node_count,
-                    (*info.transitions.raw,),
-                )
-            )
-            segment.scored.append(scores)
-            if scores.rows.base is None:
-                self._copied_bytes += scores.rows.nbytes
-        else:
-            self.settle()
-            is_placed = isinstance(decision, Suggested)
-            head = self._head(info, cycle, decision, started_s, seconds)
-            if is_placed or not self._repeat(head, cycle):
-                self._record(head, cycle, scores if is_placed else None, is_placed=is_placed)
-                self._make_room()
-
-    def _head(
-        self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision, started_s: float, seconds: Seconds
-    ) -> Head:
-        meta = cycle.pod.metadata
-        if isinstance(decision, Suggested):
-            outcome = decision.node_name, decision.evaluated_nodes, decision.feasible_nodes
-        else:
-            outcome = "", cycle.diagnosis.rejected_count, 0
-        return (
+        head = (
             self._sequence,
             meta.namespace,
             meta.name,
@@ -143,10 +93,35 @@ class FlightRecorder(AttemptObserver):
             info.attempts,
             started_s,
             seconds,
-            *outcome,
-            cycle.snapshot.order.size,
+            decision.node_name if is_placed else "",  # type: ignore[union-attr]
+            decision.evaluated_nodes if is_placed else diagnosis.rejected_count,  # type: ignore[union-attr]
+            decision.feasible_nodes if is_placed else 0,  # type: ignore[union-attr]
+            order.size,
             (*info.transitions.raw,),
         )
+        # As a rule no node was rejected and no score computed for this pod alone, so that little has to be counted.
+        if (
+            is_placed
+            and scores is not None
+            and scores.history in segment.histories
+            and scores.computed is NONE
+            and scores.extended is None
+            and (scores.rows.base is not None or scores.rows.nbytes <= _COPY_BYTES_MAX)
+            and order is self._order
+            and not diagnosis.rejections
+            and not diagnosis.single
+            and len(segment.heads) < self._count_max
+            and meta.uid not in self._bound_s
+        ):
+            segment.heads.append(head)
+            segment.scored.append(scores)
+            if scores.rows.base is None:
+                self._copied_bytes += scores.rows.nbytes
+        else:
+            self.settle()
+            if is_placed or not self._repeat(head, cycle):
+                self._record(head, cycle, scores if is_placed else None, is_placed=is_placed)
+                self._make_room()
 
     def on_bound(self, pod: Pod, seconds: Seconds) -> None:
         """Record that the pod was bound."""
@@ -284,7 +259,7 @@ class FlightRecorder(AttemptObserver):
 
     def _learn_names(self, snapshot: Snapshot) -> None:
         """Note the names of the nodes by row. Attempts before a row got another node keep the old names."""
-        self._order, self._node_count = snapshot.order, snapshot.order.size
+        self._order = snapshot.order
         names = ["" if node is None else node.name for node in snapshot.nodes]
         if not self._names.learn(names):
             self._placed.seal()
